@@ -1,0 +1,108 @@
+// Package model says what a model client is: what it is asked (Request), what
+// it streams back (Chunk) and how it fails (Error). Messages and blocks are
+// session's. The adapters below it speak one provider wire each and import
+// their SDK; this package imports none and makes no request itself.
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+
+	"acp-agent/session"
+)
+
+// Request is what a model is asked. It is a pure function of a session's log.
+type Request struct {
+	Head     session.RequestHead
+	Messages []session.Message
+	// SessionID lets a provider keep one session's cache together. It is not
+	// shown to the model.
+	SessionID string
+}
+
+// Client streams one answer. The sequence ends after a finish chunk, or with
+// one non-nil error, always an *Error or the context's. Breaking out of the
+// loop or cancelling ctx stops the request; the sequence then ends soon.
+//
+// A client does not retry and does not wait: the loop does, and logs it.
+type Client interface {
+	Stream(ctx context.Context, req *Request) iter.Seq2[session.Chunk, error]
+}
+
+// Kind classifies a failure. It is logged and reaches ACP clients in error.data.
+type Kind string
+
+// The failure kinds.
+const (
+	KindAuth            Kind = "auth"
+	KindQuota           Kind = "quota"
+	KindRateLimit       Kind = "rate_limit"
+	KindContextOverflow Kind = "context_overflow"
+	KindInvalidRequest  Kind = "invalid_request"
+	KindNotFound        Kind = "model_not_found"
+	KindServer          Kind = "server"
+	KindOverloaded      Kind = "overloaded"
+	KindTimeout         Kind = "timeout"
+	KindTransport       Kind = "transport"
+	KindStreamClosed    Kind = "stream_closed"
+	KindMalformed       Kind = "malformed_response"
+	KindEmpty           Kind = "empty_response"
+	KindReplay          Kind = "replay"
+)
+
+// Retryable reports whether a failure of this kind may pass by itself.
+func (k Kind) Retryable() bool {
+	switch k {
+	case KindRateLimit, KindServer, KindOverloaded, KindTimeout, KindTransport, KindStreamClosed, KindMalformed, KindEmpty:
+		return true
+	}
+	return false
+}
+
+// Error is a failed model call. Message says what failed and what to do; it
+// never holds a key, a header or a cookie.
+type Error struct {
+	Kind Kind
+	// Status is the HTTP status, 0 when there was no response.
+	Status  int
+	Message string
+	// RetryAfter is what the provider asked for, 0 when it did not.
+	RetryAfter time.Duration
+	// Retryable says whether another attempt may succeed.
+	Retryable bool
+	// Err is the cause, for errors.Is; it is not shown.
+	Err error
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Errorf makes an error of a kind, retryable as the kind is.
+func Errorf(kind Kind, format string, args ...any) *Error {
+	err := fmt.Errorf(format, args...)
+	return &Error{Kind: kind, Message: err.Error(), Retryable: kind.Retryable(), Err: errors.Unwrap(err)}
+}
+
+// Info is what is known of a model.
+type Info struct {
+	// Ref is the name as people give it: provider/name.
+	Ref string
+	// Window is the context window and MaxOutput the output limit, in tokens;
+	// 0 means not known.
+	Window, MaxOutput int64
+	// Efforts are the reasoning efforts that the model takes, in rising order;
+	// empty when it takes none.
+	Efforts []string
+	// Images says whether image blocks may be sent.
+	Images bool
+	// Price is in USD per million tokens, nil when not known.
+	Price *Price
+}
+
+// Price is in USD per million tokens.
+type Price struct{ Input, Output, CacheRead, CacheWrite float64 }

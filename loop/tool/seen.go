@@ -1,0 +1,32 @@
+package tool
+
+import (
+	"crypto/sha256"
+	"sync"
+)
+
+// Seen remembers which version of each file the session has read or written, so
+// that an edit never lands on text the model has not seen. It is safe for
+// concurrent use: read-only tools run side by side.
+type Seen struct {
+	mu    sync.Mutex
+	files map[string][sha256.Size]byte
+}
+
+// NewSeen returns an empty memory.
+func NewSeen() *Seen { return &Seen{files: map[string][sha256.Size]byte{}} }
+
+// Note records that the file's content is known.
+func (s *Seen) Note(path string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.files[path] = sha256.Sum256(data)
+}
+
+// Known reports whether the file was seen, and whether data is that version.
+func (s *Seen) Known(path string, data []byte) (seen, same bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum, ok := s.files[path]
+	return ok, ok && sum == sha256.Sum256(data)
+}

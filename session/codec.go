@@ -1,0 +1,181 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// timeLayout is RFC 3339 in UTC with milliseconds.
+const timeLayout = "2006-01-02T15:04:05.000Z07:00"
+
+// AppendHeader appends the header line of a log, with its line end.
+func AppendHeader(dst []byte, h *Header) ([]byte, error) {
+	body, err := encode(h)
+	if err != nil {
+		return dst, fmt.Errorf("encoding the header of session %s: %w", h.ID, err)
+	}
+	dst = append(dst, `{"type":"session",`...)
+	dst = append(dst, body[1:]...)
+	return append(dst, '\n'), nil
+}
+
+// AppendEvent appends an event's line, with its line end.
+func AppendEvent(dst []byte, ev *Event) ([]byte, error) {
+	start := len(dst)
+	dst = append(dst, `{"seq":`...)
+	dst = appendInt(dst, int64(ev.Seq))
+	dst = append(dst, `,"ts":"`...)
+	dst = ev.Time.UTC().AppendFormat(dst, timeLayout)
+	dst = append(dst, `","type":`...)
+	dst = AppendString(dst, string(ev.Data.EventType()))
+	dst = append(dst, `,"data":`...)
+	var err error
+	if dst, err = appendData(dst, ev.Data); err != nil {
+		return dst[:start], fmt.Errorf("encoding event %d (%s): %w", ev.Seq, ev.Data.EventType(), err)
+	}
+	return append(dst, '}', '\n'), nil
+}
+
+// appendData writes the payloads that are large or frequent by hand and leaves
+// the others to encoding/json.
+func appendData(dst []byte, d Data) ([]byte, error) {
+	var err error
+	switch d := d.(type) {
+	case *Unknown:
+		return append(dst, d.Raw...), nil
+	case *AssistantChunk:
+		w := objectWriter{dst: append(dst, '{')}
+		w.int("turn", int64(d.Turn))
+		w.int("step", int64(d.Step))
+		w.key("chunk")
+		if w.dst, err = d.Chunk.AppendJSON(w.dst); err != nil {
+			return dst, err
+		}
+		return append(w.dst, '}'), nil
+	case *UserMessage:
+		w := objectWriter{dst: append(dst, '{')}
+		w.optStr("id", d.ID)
+		return appendMessage(w, d.Content, d.Source, nil)
+	case *SteeringMessage:
+		w := objectWriter{dst: append(dst, '{')}
+		w.int("turn", int64(d.Turn))
+		if len(d.Sources) > 0 {
+			body, err := encode(d.Sources)
+			if err != nil {
+				return dst, err
+			}
+			w.key("sources")
+			w.dst = append(w.dst, body...)
+		}
+		return appendMessage(w, d.Content, d.Source, nil)
+	case *ContextMessage:
+		return appendMessage(objectWriter{dst: append(dst, '{')}, d.Content, d.Source, d.Meta)
+	}
+	body, err := encode(d)
+	return append(dst, body...), err
+}
+
+func appendMessage(w objectWriter, content []Block, src Source, meta json.RawMessage) ([]byte, error) {
+	w.key("content")
+	var err error
+	if w.dst, err = appendBlocks(w.dst, content); err != nil {
+		return nil, err
+	}
+	body, err := encode(src)
+	if err != nil {
+		return nil, err
+	}
+	w.key("source")
+	w.dst = append(w.dst, body...)
+	if len(meta) > 0 {
+		w.key("meta")
+		w.dst = append(w.dst, meta...)
+	}
+	return append(w.dst, '}'), nil
+}
+
+func appendBlocks(dst []byte, blocks []Block) ([]byte, error) {
+	dst = append(dst, '[')
+	for i := range blocks {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var err error
+		if dst, err = blocks[i].AppendJSON(dst); err != nil {
+			return dst, err
+		}
+	}
+	return append(dst, ']'), nil
+}
+
+// encode is json.Marshal without HTML escaping, so that a log can be grepped
+// for what was said.
+func encode(v any) ([]byte, error) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// DecodeHeader reads the first line of a log. It wraps ErrVersion for a log
+// that a newer program wrote, ErrCorrupt for anything that is no header.
+func DecodeHeader(line []byte) (*Header, error) {
+	var h struct {
+		Type    string          `json:"type"`
+		Version json.RawMessage `json:"version"`
+	}
+	if err := json.Unmarshal(line, &h); err != nil || h.Type != "session" {
+		return nil, fmt.Errorf("%w: the first line is not a session header", ErrCorrupt)
+	}
+	var v int
+	if err := json.Unmarshal(h.Version, &v); err != nil || v < 1 {
+		return nil, fmt.Errorf("%w: log version %s is not one this program writes (it writes %d)", ErrVersion, h.Version, Version)
+	}
+	if v > Version {
+		return nil, fmt.Errorf("%w: the log has version %d and this program reads up to %d: use a newer acp-agent", ErrVersion, v, Version)
+	}
+	out := new(Header)
+	if err := json.Unmarshal(line, out); err != nil {
+		return nil, fmt.Errorf("%w: session header: %w", ErrCorrupt, err)
+	}
+	return out, nil
+}
+
+// DecodeEvent reads one event line. Errors wrap ErrCorrupt.
+func DecodeEvent(line []byte) (Event, error) {
+	var j struct {
+		Seq  uint64          `json:"seq"`
+		TS   time.Time       `json:"ts"`
+		Type Type            `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(line, &j); err != nil {
+		return Event{}, fmt.Errorf("%w: event line: %w", ErrCorrupt, err)
+	}
+	if j.Type == "" || j.Seq == 0 {
+		return Event{}, fmt.Errorf("%w: event line has no type or no seq", ErrCorrupt)
+	}
+	d, err := DecodeData(j.Type, j.Data)
+	if err != nil {
+		return Event{}, fmt.Errorf("event %d: %w", j.Seq, err)
+	}
+	return Event{Seq: j.Seq, Time: j.TS, Data: d}, nil
+}
+
+// DecodeData reads the payload of an event of type t; an unknown type becomes
+// *Unknown. Errors wrap ErrCorrupt.
+func DecodeData(t Type, raw json.RawMessage) (Data, error) {
+	d := New(t)
+	if d == nil {
+		return &Unknown{Kind: t, Raw: append(json.RawMessage(nil), raw...)}, nil
+	}
+	if err := json.Unmarshal(raw, d); err != nil {
+		return nil, fmt.Errorf("%w: data of %s: %w", ErrCorrupt, t, err)
+	}
+	return d, nil
+}

@@ -1,0 +1,333 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"time"
+)
+
+// State is the fold of a session's events: all that the agent knows of a
+// session. Build it with NewState and Apply; it has no other writer.
+type State struct {
+	Header Header
+	// Seq is the last event's, Updated its time.
+	Seq     uint64
+	Updated time.Time
+
+	// Messages is the transcript so far: what the next request would hold. The
+	// open turn's unanswered tool calls have no results yet (see Transcript).
+	Messages []Message
+	seqs     []uint64
+
+	// Turns counts the turns that were started. Turn is the open one, or nil.
+	Turns int
+	Turn  *Turn
+
+	// Head is the last request/header, nil before the first.
+	Head *RequestHead
+	// Mode, Config, Title and Todos are the last values set.
+	Mode   string
+	Config map[string]string
+	Title  string
+	Todos  []Todo
+	// Used is the last usage event, Total the sum over the session.
+	Used  *UsageReport
+	Total Usage
+	// Prompts counts user/message events; Compactions completed ones.
+	Prompts     int
+	Compactions int
+
+	callIDs map[string]bool
+	sum     hash.Hash
+	summed  int
+}
+
+// Turn is the open turn.
+type Turn struct {
+	Number int
+	// Step is the last step started, Steps how many.
+	Step     int
+	StepOpen bool
+	// Calls are the tool calls of the last assistant message that have no
+	// result yet, in the model's order.
+	Calls []Call
+	// Answered says that the last thing the model was shown has been answered:
+	// the newest message is the assistant's.
+	Answered bool
+	// Stop is the finish kind of the last assistant message of the turn.
+	Stop FinishKind
+	// LastText is the last assistant message's text (all text blocks).
+	LastText string
+	// HasText says whether any assistant message of the turn had text.
+	HasText bool
+	// Continued counts the rounds in which stop hooks kept the turn going since
+	// a tool last ran; Continuations those of the whole turn.
+	Continued     int
+	Continuations int
+	// Prompted says that the turn's user message is in.
+	Prompted bool
+
+	stream *Assembler
+}
+
+// Call is a tool call that has no result yet.
+type Call struct {
+	ID, Name, Arguments string
+	// Started says that tool/call was logged.
+	Started bool
+}
+
+// NewState returns the state of a log that holds only its header.
+func NewState(h Header) *State {
+	return &State{Header: h, Updated: h.CreatedAt, Config: map[string]string{}, callIDs: map[string]bool{}, sum: sha256.New()}
+}
+
+// Fold applies events to a new state.
+func Fold(h Header, events []Event) (*State, error) {
+	s := NewState(h)
+	for _, ev := range events {
+		if err := s.Apply(ev); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// Apply takes the next event. A seq that is not the next one, or a step or turn
+// event that contradicts the state, wraps ErrCorrupt and changes nothing.
+func (s *State) Apply(ev Event) error {
+	if ev.Seq != s.Seq+1 {
+		return fmt.Errorf("%w: event %d follows event %d", ErrCorrupt, ev.Seq, s.Seq)
+	}
+	if err := s.apply(ev); err != nil {
+		return fmt.Errorf("event %d (%s): %w", ev.Seq, ev.Data.EventType(), err)
+	}
+	s.Seq, s.Updated = ev.Seq, ev.Time
+	return nil
+}
+
+func (s *State) apply(ev Event) error {
+	switch d := ev.Data.(type) {
+	case *TurnStart:
+		if s.Turn != nil {
+			return fmt.Errorf("%w: turn %d starts while turn %d is open", ErrCorrupt, d.Turn, s.Turn.Number)
+		}
+		s.Turns = d.Turn
+		s.Turn = &Turn{Number: d.Turn}
+	case *TurnEnd:
+		if s.Turn == nil {
+			return fmt.Errorf("%w: a turn ends that is not open", ErrCorrupt)
+		}
+		s.Turn = nil
+	case *StepStart:
+		if s.Turn == nil {
+			return fmt.Errorf("%w: a step starts outside a turn", ErrCorrupt)
+		}
+		s.Turn.Step, s.Turn.StepOpen = d.Step, true
+		s.Turn.stream = nil
+	case *StepEnd:
+		if s.Turn != nil {
+			s.Turn.StepOpen = false
+		}
+	case *UserMessage:
+		s.Prompts++
+		s.said(ev.Seq, d.Content)
+		if s.Turn != nil {
+			s.Turn.Prompted = true
+		}
+	case *SteeringMessage:
+		s.continued(d.Source)
+		s.said(ev.Seq, d.Content)
+	case *ContextMessage:
+		s.continued(d.Source)
+		s.said(ev.Seq, d.Content)
+	case *RequestHeader:
+		head := d.Header
+		s.Head = &head
+	case *AssistantChunk:
+		return s.chunk(d)
+	case *AssistantMessage:
+		s.assistant(ev.Seq, d)
+	case *ToolCall:
+		s.started(d.CallID)
+	case *ToolResult:
+		s.result(ev.Seq, d)
+	case *ModelRetry:
+		if s.Turn != nil {
+			s.Turn.stream = nil
+		}
+	case *ModeSet:
+		s.Mode = d.Mode
+	case *ConfigSet:
+		s.Config[d.ID] = d.Value
+	case *SessionTitle:
+		s.Title = d.Title
+	case *UsageReport:
+		s.Used = d
+		s.Total = s.Total.Add(d.Usage)
+	case *TodoWrite:
+		s.Todos = d.Todos
+	case *Compaction:
+		s.compact(ev.Seq, d)
+	}
+	return nil
+}
+
+// said is the one branch that renders user, steering and context messages: a
+// user message of exactly the logged blocks.
+func (s *State) said(seq uint64, content []Block) {
+	s.push(seq, Message{Role: RoleUser, Content: content})
+	if s.Turn != nil {
+		s.Turn.Answered = false
+	}
+}
+
+// continued counts a round of stop hooks that kept the turn going: the first
+// message that one of them put after the model's last answer.
+func (s *State) continued(src Source) {
+	if s.Turn != nil && s.Turn.Answered && src.Kind == SourceHook && (src.Event == "Stop" || src.Event == "SubagentStop") {
+		s.Turn.Continued++
+		s.Turn.Continuations++
+	}
+}
+
+func (s *State) push(seq uint64, m Message) {
+	s.Messages = append(s.Messages, m)
+	s.seqs = append(s.seqs, seq)
+}
+
+func (s *State) chunk(d *AssistantChunk) error {
+	if s.Turn == nil {
+		return fmt.Errorf("%w: streamed output outside a turn", ErrCorrupt)
+	}
+	if s.Turn.stream == nil {
+		s.Turn.stream = new(Assembler)
+	}
+	s.Turn.stream.Add(&d.Chunk)
+	return nil
+}
+
+func (s *State) assistant(seq uint64, d *AssistantMessage) {
+	m := &d.Message
+	if len(m.Content) > 0 {
+		s.push(seq, Message{Role: RoleAssistant, Content: m.Content, Provider: m.Source.Provider, Model: m.Source.Model})
+	}
+	t := s.Turn
+	if t == nil {
+		return
+	}
+	t.stream = nil
+	t.Answered, t.Stop, t.Calls, t.LastText = true, d.Stop, nil, ""
+	for _, b := range m.Content {
+		switch b.Type {
+		case BlockToolCall:
+			t.Calls = append(t.Calls, Call{ID: b.ID, Name: b.Name, Arguments: b.Arguments})
+			s.callIDs[b.ID] = true
+		case BlockText:
+			t.LastText += b.Text
+			t.HasText = true
+		}
+	}
+}
+
+func (s *State) started(id string) {
+	if s.Turn == nil {
+		return
+	}
+	for i := range s.Turn.Calls {
+		if s.Turn.Calls[i].ID == id {
+			s.Turn.Calls[i].Started = true
+		}
+	}
+}
+
+func (s *State) result(seq uint64, d *ToolResult) {
+	b := d.Block()
+	s.push(seq, Message{Role: RoleTool, Content: []Block{*b}})
+	t := s.Turn
+	if t == nil {
+		return
+	}
+	t.Answered = false
+	if d.Meta == nil || d.Meta.NotRun == "" {
+		t.Continued = 0
+	}
+	for i := range t.Calls {
+		if t.Calls[i].ID == b.CallID {
+			t.Calls = append(t.Calls[:i:i], t.Calls[i+1:]...)
+			break
+		}
+	}
+}
+
+func (s *State) compact(seq uint64, d *Compaction) {
+	if d.Status != "completed" {
+		return
+	}
+	s.Compactions++
+	i := 0
+	for i < len(s.seqs) && s.seqs[i] <= d.Through {
+		i++
+	}
+	msgs := []Message{{Role: RoleUser, Content: d.Content}}
+	seqs := []uint64{seq}
+	s.Messages = append(msgs, s.Messages[i:]...)
+	s.seqs = append(seqs, s.seqs[i:]...)
+	s.sum, s.summed = sha256.New(), 0
+}
+
+// MessageSeq returns the seq of the event that made Messages[i].
+func (s *State) MessageSeq(i int) uint64 { return s.seqs[i] }
+
+// UsedCallID reports whether a tool call of the session has that id.
+func (s *State) UsedCallID(id string) bool { return s.callIDs[id] }
+
+// Stream returns the assembler of the open step's stream, nil when nothing has
+// been streamed that is not committed.
+func (s *State) Stream() *Assembler {
+	if s.Turn == nil {
+		return nil
+	}
+	return s.Turn.stream
+}
+
+// Digest returns the digest of the request that the state projects to: SHA-256
+// over the messages, each as its JSON line, then the head as its JSON line, as
+// "sha256:<hex>". Messages are hashed once; the cost of a call is that of what
+// is new since the last.
+func (s *State) Digest() (string, error) {
+	for ; s.summed < len(s.Messages); s.summed++ {
+		line, err := appendMessageJSON(nil, &s.Messages[s.summed])
+		if err != nil {
+			return "", fmt.Errorf("digest of message %d: %w", s.summed, err)
+		}
+		s.sum.Write(append(line, '\n'))
+	}
+	c, err := s.sum.(hash.Cloner).Clone()
+	if err != nil {
+		return "", fmt.Errorf("digest: %w", err)
+	}
+	if s.Head != nil {
+		line, err := encode(s.Head)
+		if err != nil {
+			return "", fmt.Errorf("digest of the request head: %w", err)
+		}
+		c.Write(append(line, '\n'))
+	}
+	return "sha256:" + hex.EncodeToString(c.Sum(nil)), nil
+}
+
+func appendMessageJSON(dst []byte, m *Message) ([]byte, error) {
+	w := objectWriter{dst: append(dst, '{')}
+	w.str("role", string(m.Role))
+	w.key("content")
+	var err error
+	if w.dst, err = appendBlocks(w.dst, m.Content); err != nil {
+		return dst, err
+	}
+	w.optStr("provider", m.Provider)
+	w.optStr("model", m.Model)
+	return append(w.dst, '}'), nil
+}
