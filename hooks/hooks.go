@@ -1,0 +1,282 @@
+// Package hooks runs the hooks that a person has written for another agent:
+// events, outcomes, the process runner, the merge of answers, trust. It is free
+// of any dialect: what a config file, a matcher, a stdin payload and an answer
+// look like is said by the packages below it, one a vendor.
+//
+// It knows nothing of the log, the loop or ACP. The loop builds a Call, asks an
+// Engine which handlers it matches (Match), logs them, runs them (Batch.Run) and
+// logs and applies the Outcome. Text that a hook gives for the model is handed
+// on as it is: a JSON field byte for byte, a stream less the one line end that
+// echo puts there.
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+)
+
+// Event is an occasion for hooks, by the name that the vendors share.
+type Event string
+
+// The events of this agent. A dialect knows a subset.
+const (
+	SessionStart       Event = "SessionStart"
+	SessionEnd         Event = "SessionEnd"
+	UserPromptSubmit   Event = "UserPromptSubmit"
+	PreToolUse         Event = "PreToolUse"
+	PermissionRequest  Event = "PermissionRequest"
+	PermissionDenied   Event = "PermissionDenied"
+	PostToolUse        Event = "PostToolUse"
+	PostToolUseFailure Event = "PostToolUseFailure"
+	PostToolBatch      Event = "PostToolBatch"
+	Stop               Event = "Stop"
+	StopFailure        Event = "StopFailure"
+	Interrupt          Event = "Interrupt"
+	Notification       Event = "Notification"
+	PreCompact         Event = "PreCompact"
+	PostCompact        Event = "PostCompact"
+	SubagentStart      Event = "SubagentStart"
+	SubagentStop       Event = "SubagentStop"
+	InstructionsLoaded Event = "InstructionsLoaded"
+	CwdChanged         Event = "CwdChanged"
+	ConfigChange       Event = "ConfigChange"
+	PreModelSwitch     Event = "PreModelSwitch"
+	PostModelSwitch    Event = "PostModelSwitch"
+	UserPromptExpand   Event = "UserPromptExpansion"
+	Elicitation        Event = "Elicitation"
+	ElicitationResult  Event = "ElicitationResult"
+	PreModelRequest    Event = "PreModelRequest"
+	PostModelRequest   Event = "PostModelRequest"
+)
+
+// Call is one occasion, in the agent's own terms. Fields that the event does
+// not have are zero. A dialect turns it into its stdin payload.
+type Call struct {
+	Event     Event
+	SessionID string
+	// Cwd is the session's working directory now, ProjectDir where it started.
+	Cwd, ProjectDir string
+	// Model is the model's name without the provider, Effort its reasoning
+	// effort (empty when it takes none).
+	Model, Effort string
+	// Mode is the permission mode: default, acceptEdits, plan, bypassPermissions.
+	Mode string
+	// TurnID and PromptID are UUIDs; empty outside a turn.
+	TurnID, PromptID string
+	// Source is SessionStart's (startup, resume, clear, compact); Reason
+	// SessionEnd's (other, clear, logout, prompt_input_exit) and
+	// PermissionDenied's text.
+	Source, Reason string
+	Prompt         string
+	// Tool is the call that a tool event is about; Tools are PostToolBatch's.
+	Tool  *Tool
+	Tools []Tool
+	// StopHookActive: the turn goes on because a stop hook said so.
+	StopHookActive bool
+	// LastAssistantMessage is nil when the turn produced no text.
+	LastAssistantMessage *string
+	// Trigger is manual or auto (compaction); Instructions what the person gave
+	// with it; Summary PostCompact's.
+	Trigger, Instructions, Summary string
+	// Fields holds the members of the rarer events by their vendor name
+	// (Notification message, title, notification_type; StopFailure error,
+	// error_details; InstructionsLoaded file_path, memory_type, load_reason;
+	// CwdChanged old_cwd, new_cwd; ConfigChange source, file_path; ModelSwitch
+	// from_model, to_model, requested_model, source; …). A dialect picks the ones
+	// that its event has.
+	Fields map[string]any
+	// AgentID and AgentType are set inside a subagent.
+	AgentID, AgentType string
+	// TranscriptPath returns the path of a transcript in the named dialect's
+	// format that is complete up to now, or "" when there is none. Nil counts as
+	// none.
+	TranscriptPath func(dialect string) string
+}
+
+// Tool is a tool call in the agent's own names and arguments.
+type Tool struct {
+	// Name is bash, read, write, edit, glob, grep, todo_write, … or
+	// mcp__server__tool.
+	Name   string
+	Input  json.RawMessage
+	CallID string
+
+	// The rest is known after the run.
+
+	// Output is the text that the model would see.
+	Output string
+	// Response is the structured answer: see the Response structs below.
+	Response json.RawMessage
+	// Failed: the tool reported an error (a command's non-zero exit does not
+	// make it one, ExitCode says so). NotRun: it did not run at all.
+	Failed, NotRun bool
+	ExitCode       *int
+	Interrupted    bool
+	Duration       time.Duration
+}
+
+// The structured answers of the agent's own tools (session.ToolMeta.Response),
+// which the dialects turn into their tool_response.
+type (
+	// BashResponse is bash's.
+	BashResponse struct {
+		Stdout      string `json:"stdout"`
+		Stderr      string `json:"stderr"`
+		ExitCode    int    `json:"exitCode"`
+		Interrupted bool   `json:"interrupted"`
+		TimedOutMs  int64  `json:"timedOutMs,omitempty"`
+	}
+	// ReadResponse is read's.
+	ReadResponse struct {
+		Path       string `json:"path"`
+		Content    string `json:"content"`
+		StartLine  int    `json:"startLine"`
+		NumLines   int    `json:"numLines"`
+		TotalLines int    `json:"totalLines"`
+	}
+	// WriteResponse is write's. Original is nil for a new file, and for one that
+	// is too large to keep.
+	WriteResponse struct {
+		Path     string  `json:"path"`
+		Content  string  `json:"content"`
+		Created  bool    `json:"created"`
+		Original *string `json:"original"`
+	}
+	// EditResponse is edit's.
+	EditResponse struct {
+		Path       string  `json:"path"`
+		OldString  string  `json:"oldString"`
+		NewString  string  `json:"newString"`
+		ReplaceAll bool    `json:"replaceAll"`
+		Original   *string `json:"original"`
+	}
+	// GlobResponse is glob's.
+	GlobResponse struct {
+		Files      []string `json:"files"`
+		Truncated  bool     `json:"truncated"`
+		DurationMs int64    `json:"durationMs"`
+	}
+	// GrepResponse is grep's.
+	GrepResponse struct {
+		Files   []string `json:"files"`
+		Content string   `json:"content"`
+		Matches int      `json:"matches"`
+	}
+	// TodoResponse is todo_write's.
+	TodoResponse struct {
+		Old json.RawMessage `json:"oldTodos"`
+		New json.RawMessage `json:"newTodos"`
+	}
+)
+
+// Decision is what a hook decided.
+type Decision string
+
+// The decisions, as they are logged.
+const (
+	Pass      Decision = "pass"
+	Block     Decision = "block"
+	Deny      Decision = "deny"
+	Allow     Decision = "allow"
+	Ask       Decision = "ask"
+	Defer     Decision = "defer"
+	Halt      Decision = "stop"      // continue:false
+	Failed    Decision = "error"     // could not start, bad answer, non-blocking exit code
+	TimedOut  Decision = "timeout"   // killed at its time limit
+	Cancelled Decision = "cancelled" // the turn was cancelled meanwhile
+	Held      Decision = "held"      // not run: not trusted, unsupported, invalid
+)
+
+// Text is something a hook said, and which.
+type Text struct {
+	Text string
+	// Dialect is claude-code or codex, Handler the handler id.
+	Dialect, Handler string
+}
+
+// Run is what happened to one matched handler.
+type Run struct {
+	Dialect string
+	// Handler is "<dialect>:<event>:<n>": n counts from 1 over the handlers of
+	// the event in config order, then on over the session's runs.
+	Handler string
+	Matcher string
+	// Command is what was run, for people.
+	Command  string
+	Decision Decision
+	ExitCode *int
+	// Stderr is what it wrote there, at most 500 characters.
+	Stderr   string
+	Duration time.Duration
+	// Reason explains Failed, TimedOut and Held in a sentence.
+	Reason string
+	// Injected says which kinds of text came out: reason, context, feedback.
+	Injected []string
+}
+
+// Outcome is the merged answer of all handlers of a call, both dialects.
+type Outcome struct {
+	Runs []Run
+
+	// Blocked: the event is refused (a prompt, a stop, a compaction, a tool).
+	// Reasons holds one text for each blocking handler, in config order. For
+	// PostToolUse it is what the dialect adds beside the result.
+	Blocked bool
+	Reasons []Text
+
+	// Contexts are the additionalContext values, one a handler.
+	Contexts []Text
+
+	// Decision is PreToolUse's and PermissionRequest's: "" (none), allow, ask,
+	// defer or deny; deny beats all, across dialects. DecisionReason is the
+	// reason of the handler that decided.
+	Decision       Decision
+	DecisionReason Text
+	// Interrupt: a PermissionRequest denial that ends the turn.
+	Interrupt bool
+	// UpdatedInput replaces the tool's input, in the agent's own shape.
+	UpdatedInput json.RawMessage
+	// UpdatedPermissions are rules to remember, as the hook gave them.
+	UpdatedPermissions []json.RawMessage
+
+	// ReplaceOutput replaces the text of the tool's result (Codex PostToolUse
+	// block; Claude Code updatedToolOutput). Nil leaves it.
+	ReplaceOutput *Text
+
+	// Halted: continue:false. HaltReason goes to the person. It beats Blocked.
+	Halted     bool
+	HaltReason Text
+
+	// Messages are systemMessage values and blocked prompts' reasons, for the
+	// person only. Notices are what the bridge itself has to say: a hook that
+	// failed, timed out or was held back. Each is said once a session.
+	Messages []Text
+	Notices  []Text
+
+	// Title is a sessionTitle.
+	Title string
+	// Retry: PermissionDenied asks for another try.
+	Retry bool
+	// Action and Content are Elicitation's.
+	Action  string
+	Content json.RawMessage
+}
+
+// Engine is the loaded hooks of one session, both dialects. It is safe for
+// concurrent use: tool calls fire side by side.
+type Engine interface {
+	// Has reports, without any work, whether any handler listens to the event.
+	Has(Event) bool
+	// Match returns the handlers that the call fires, nil when there are none.
+	Match(*Call) Batch
+}
+
+// Batch is a matched call, ready to run once.
+type Batch interface {
+	// Runs lists the handlers that will be started, for hook/invoked.
+	Runs() []Run
+	// Run starts them all at once, waits for all and merges their answers. When
+	// ctx ends it kills them and returns; what they said is then dropped.
+	Run(ctx context.Context) *Outcome
+}
