@@ -16,14 +16,14 @@ type CreateTerminalRequest struct {
 	Cwd string `json:"cwd,omitzero" acp:"strict"`
 	// Maximum number of output bytes to retain.
 	OutputByteLimit *uint64 `json:"outputByteLimit,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta            Meta    `json:"_meta,omitzero"`
 }
 
 // CreateTerminalResponse: response containing the ID of the created terminal.
 type CreateTerminalResponse struct {
 	// The unique identifier for the created terminal.
 	TerminalID TerminalId `json:"terminalId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // KillTerminalRequest: request to kill a terminal without releasing it.
@@ -32,7 +32,7 @@ type KillTerminalRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// The ID of the terminal to kill.
 	TerminalID TerminalId `json:"terminalId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // KillTerminalResponse: response to terminal/kill method
@@ -50,14 +50,14 @@ type ReadTextFileRequest struct {
 	Line *uint32 `json:"line,omitzero" acp:"strict"`
 	// Maximum number of lines to read.
 	Limit *uint32 `json:"limit,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta    `json:"_meta,omitzero"`
 }
 
 // ReadTextFileResponse: response containing the contents of a text file.
 type ReadTextFileResponse struct {
 	// Content payload returned by this response.
 	Content string `json:"content"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta   `json:"_meta,omitzero"`
 }
 
 // ReleaseTerminalRequest: request to release a terminal and free its resources.
@@ -66,7 +66,7 @@ type ReleaseTerminalRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// The ID of the terminal to release.
 	TerminalID TerminalId `json:"terminalId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // ReleaseTerminalResponse: response to terminal/release method
@@ -80,7 +80,7 @@ type TerminalExitStatus struct {
 	ExitCode *uint32 `json:"exitCode,omitzero"`
 	// The signal that terminated the process (may be null if exited normally).
 	Signal string `json:"signal,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta   `json:"_meta,omitzero"`
 }
 
 // TerminalId: typed identifier used for terminal values on the wire.
@@ -92,7 +92,7 @@ type TerminalOutputRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// The ID of the terminal to get output from.
 	TerminalID TerminalId `json:"terminalId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // TerminalOutputResponse: response containing the terminal output and exit status.
@@ -103,7 +103,7 @@ type TerminalOutputResponse struct {
 	Truncated bool `json:"truncated"`
 	// Exit status if the command has completed.
 	ExitStatus *TerminalExitStatus `json:"exitStatus,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta                `json:"_meta,omitzero"`
 }
 
 // WaitForTerminalExitRequest: request to wait for a terminal command to exit.
@@ -112,7 +112,7 @@ type WaitForTerminalExitRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// The ID of the terminal to wait for.
 	TerminalID TerminalId `json:"terminalId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // WaitForTerminalExitResponse: response containing the exit status of a terminal command.
@@ -121,7 +121,7 @@ type WaitForTerminalExitResponse struct {
 	ExitCode *uint32 `json:"exitCode,omitzero"`
 	// The signal that terminated the process (may be null if exited normally).
 	Signal string `json:"signal,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta   `json:"_meta,omitzero"`
 }
 
 // WriteTextFileRequest: request to write content to a text file.
@@ -132,11 +132,10 @@ type WriteTextFileRequest struct {
 	Path string `json:"path"`
 	// The text content to write to the file.
 	Content string `json:"content"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta   `json:"_meta,omitzero"`
 }
 
 // WriteTextFileResponse: response to fs/write_text_file
 type WriteTextFileResponse struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
-

@@ -31,7 +31,7 @@ type SessionConfigOption struct {
 	Select *SessionConfigSelect `json:"-" acp:"variant=select"`
 	// Boolean on/off toggle.
 	Boolean *SessionConfigBoolean `json:"-" acp:"variant=boolean"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta                  `json:"_meta,omitzero"`
 }
 
 // SessionConfigOptionCategory: semantic category for a session configuration option.
@@ -65,7 +65,7 @@ type SessionConfigSelectGroup struct {
 	Name string `json:"name"`
 	// The set of option values in this group.
 	Options []SessionConfigSelectOption `json:"options" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta                        `json:"_meta,omitzero"`
 }
 
 // SessionConfigSelectOption: a possible value for a session configuration option.
@@ -76,7 +76,7 @@ type SessionConfigSelectOption struct {
 	Name string `json:"name"`
 	// Optional description for this option value.
 	Description string `json:"description,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
 }
 
 // SessionConfigValueId: unique identifier for a session configuration option value.
@@ -90,7 +90,7 @@ type SessionMode struct {
 	Name string `json:"name"`
 	// Optional human-readable details shown with this protocol object.
 	Description string `json:"description,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
 }
 
 // SessionModeId: unique identifier for a Session Mode.
@@ -102,14 +102,14 @@ type SessionModeState struct {
 	CurrentModeID SessionModeId `json:"currentModeId"`
 	// The set of modes that the Agent can operate in
 	AvailableModes []SessionMode `json:"availableModes" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta           Meta          `json:"_meta,omitzero"`
 }
 
 // SetSessionConfigOptionResponse: response to session/set_config_option method.
 type SetSessionConfigOptionResponse struct {
 	// The full set of configuration options and their current values.
 	ConfigOptions []SessionConfigOption `json:"configOptions" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta                  `json:"_meta,omitzero"`
 }
 
 // SetSessionModeRequest: request parameters for setting a session mode.
@@ -118,11 +118,10 @@ type SetSessionModeRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// The ID of the mode to set.
 	ModeID SessionModeId `json:"modeId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta          `json:"_meta,omitzero"`
 }
 
 // SetSessionModeResponse: response to session/set_mode method.
 type SetSessionModeResponse struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
-

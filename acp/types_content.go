@@ -11,7 +11,7 @@ type Annotations struct {
 	LastModified string `json:"lastModified,omitzero"`
 	// Relative importance of this content when clients choose what to surface.
 	Priority *float64 `json:"priority,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta     `json:"_meta,omitzero"`
 }
 
 // AudioContent: audio provided to or from an LLM.
@@ -22,7 +22,7 @@ type AudioContent struct {
 	Data string `json:"data"`
 	// MIME type describing the encoded media payload.
 	MimeType string `json:"mimeType"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta   `json:"_meta,omitzero"`
 }
 
 // BlobResourceContents: binary resource contents.
@@ -32,8 +32,8 @@ type BlobResourceContents struct {
 	// MIME type describing the encoded media payload.
 	MimeType string `json:"mimeType,omitzero"`
 	// URI associated with this resource or media payload.
-	URI string `json:"uri"`
-	Meta Meta `json:"_meta,omitzero"`
+	URI  string `json:"uri"`
+	Meta Meta   `json:"_meta,omitzero"`
 }
 
 // ContentBlock: content blocks represent displayable information in the Agent Client Protocol.
@@ -59,14 +59,14 @@ type EmbeddedResource struct {
 	Annotations *Annotations `json:"annotations,omitzero"`
 	// Embedded resource payload, either text or binary data.
 	Resource EmbeddedResourceResource `json:"resource"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta                     `json:"_meta,omitzero"`
 }
 
 // EmbeddedResourceResource: resource content that can be embedded in a message.
 //
 // It is a union: exactly one of its variant pointers is set.
 type EmbeddedResourceResource struct {
-	_ struct{} `acp:"union="`
+	_    struct{}              `acp:"union="`
 	Text *TextResourceContents `json:"-" acp:"key=text"`
 	Blob *BlobResourceContents `json:"-" acp:"key=blob"`
 }
@@ -80,8 +80,8 @@ type ImageContent struct {
 	// MIME type describing the encoded media payload.
 	MimeType string `json:"mimeType"`
 	// URI associated with this resource or media payload.
-	URI string `json:"uri,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	URI  string `json:"uri,omitzero"`
+	Meta Meta   `json:"_meta,omitzero"`
 }
 
 // ResourceLink: a resource that the server is capable of reading, included in a prompt or tool call
@@ -100,8 +100,8 @@ type ResourceLink struct {
 	// Optional display title for end-user UI.
 	Title string `json:"title,omitzero"`
 	// URI associated with this resource or media payload.
-	URI string `json:"uri"`
-	Meta Meta `json:"_meta,omitzero"`
+	URI  string `json:"uri"`
+	Meta Meta   `json:"_meta,omitzero"`
 }
 
 // Role: the sender or recipient of messages and data in a conversation.
@@ -121,7 +121,7 @@ type TextContent struct {
 	Annotations *Annotations `json:"annotations,omitzero"`
 	// Text payload carried by this content block.
 	Text string `json:"text"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta   `json:"_meta,omitzero"`
 }
 
 // TextResourceContents: text-based resource contents.
@@ -131,7 +131,6 @@ type TextResourceContents struct {
 	// Text payload carried by this content block.
 	Text string `json:"text"`
 	// URI associated with this resource or media payload.
-	URI string `json:"uri"`
-	Meta Meta `json:"_meta,omitzero"`
+	URI  string `json:"uri"`
+	Meta Meta   `json:"_meta,omitzero"`
 }
-

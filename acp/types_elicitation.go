@@ -12,7 +12,7 @@ type BooleanPropertySchema struct {
 	Description string `json:"description,omitzero"`
 	// Default value.
 	Default *bool `json:"default,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta  `json:"_meta,omitzero"`
 }
 
 // CompleteElicitationNotification: notification sent by the agent when a URL-based elicitation is
@@ -20,7 +20,7 @@ type BooleanPropertySchema struct {
 type CompleteElicitationNotification struct {
 	// The ID of the elicitation that completed.
 	ElicitationID ElicitationId `json:"elicitationId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta          `json:"_meta,omitzero"`
 }
 
 // CreateElicitationRequest: request from the agent to elicit structured user input.
@@ -36,7 +36,7 @@ type CreateElicitationRequest struct {
 	URL *ElicitationUrlMode `json:"-" acp:"variant=url"`
 	// Other is the whole object, as received, of a kind that is not known here.
 	Other json.RawMessage `json:"-" acp:"other"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta            `json:"_meta,omitzero"`
 }
 
 // ElicitationFormMode: form-based elicitation mode where the client renders a form from the provided
@@ -46,9 +46,9 @@ type CreateElicitationRequest struct {
 type ElicitationFormMode struct {
 	_ struct{} `acp:"union="`
 	// A JSON Schema describing the form fields to present to the user.
-	RequestedSchema ElicitationSchema `json:"requestedSchema"`
-	Session *ElicitationSessionScope `json:"-" acp:"key=sessionId"`
-	Request *ElicitationRequestScope `json:"-" acp:"key=requestId"`
+	RequestedSchema ElicitationSchema        `json:"requestedSchema"`
+	Session         *ElicitationSessionScope `json:"-" acp:"key=sessionId"`
+	Request         *ElicitationRequestScope `json:"-" acp:"key=requestId"`
 }
 
 // ElicitationId: unique identifier for an elicitation.
@@ -92,7 +92,7 @@ type ElicitationSchema struct {
 	Required []string `json:"required,omitzero" acp:"strict"`
 	// Optional description of what this schema represents.
 	Description string `json:"description,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
 }
 
 // ElicitationSessionScope: session-scoped elicitation, optionally tied to a specific tool call.
@@ -111,7 +111,7 @@ type ElicitationUrlMode struct {
 	// The unique identifier for this elicitation.
 	ElicitationID ElicitationId `json:"elicitationId"`
 	// The URL to direct the user to.
-	URL string `json:"url"`
+	URL     string                   `json:"url"`
 	Session *ElicitationSessionScope `json:"-" acp:"key=sessionId"`
 	Request *ElicitationRequestScope `json:"-" acp:"key=requestId"`
 }
@@ -124,7 +124,7 @@ type EnumOption struct {
 	Title string `json:"title"`
 	// Human-readable description.
 	Description string `json:"description,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
 }
 
 // IntegerPropertySchema: schema for integer properties in an elicitation form.
@@ -139,7 +139,7 @@ type IntegerPropertySchema struct {
 	Maximum *int64 `json:"maximum,omitzero" acp:"strict"`
 	// Default value.
 	Default *int64 `json:"default,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta   `json:"_meta,omitzero"`
 }
 
 // MultiSelectItems: items for a multi-select (array) property schema.
@@ -148,7 +148,7 @@ type IntegerPropertySchema struct {
 type MultiSelectItems struct {
 	_ struct{} `acp:"union=type"`
 	// Multi-select string items with plain string values.
-	Plain *StringMultiSelectItems `json:"-" acp:"variant=string"`
+	Plain  *StringMultiSelectItems `json:"-" acp:"variant=string"`
 	Titled *TitledMultiSelectItems `json:"-" acp:"key=anyOf"`
 	// Other is the whole object, as received, of a kind that is not known here.
 	Other json.RawMessage `json:"-" acp:"other"`
@@ -168,7 +168,7 @@ type MultiSelectPropertySchema struct {
 	Items MultiSelectItems `json:"items"`
 	// Default selected values.
 	Default []string `json:"default,omitzero" acp:"skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta     `json:"_meta,omitzero"`
 }
 
 // NumberPropertySchema: schema for number (floating-point) properties in an elicitation form.
@@ -183,7 +183,7 @@ type NumberPropertySchema struct {
 	Maximum *float64 `json:"maximum,omitzero" acp:"strict"`
 	// Default value.
 	Default *float64 `json:"default,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta     `json:"_meta,omitzero"`
 }
 
 // StringFormat: string format types for string properties in elicitation schemas.
@@ -205,7 +205,7 @@ const (
 type StringMultiSelectItems struct {
 	// Allowed enum values.
 	Enum []string `json:"enum"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta     `json:"_meta,omitzero"`
 }
 
 // StringPropertySchema: schema for string properties in an elicitation form.
@@ -230,13 +230,12 @@ type StringPropertySchema struct {
 	// Titled enum options for titled single-select enums. Optional. Omitted and null are equivalent and
 	// mean no titled single-select choices are declared by oneOf.
 	OneOf []EnumOption `json:"oneOf,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta         `json:"_meta,omitzero"`
 }
 
 // TitledMultiSelectItems: items definition for titled multi-select enum properties.
 type TitledMultiSelectItems struct {
 	// Titled enum options.
 	AnyOf []EnumOption `json:"anyOf"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta         `json:"_meta,omitzero"`
 }
-

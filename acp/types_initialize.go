@@ -6,7 +6,7 @@ package acp
 type AgentAuthCapabilities struct {
 	// Whether the agent supports the logout method.
 	Logout *LogoutCapabilities `json:"logout,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta                `json:"_meta,omitzero"`
 }
 
 // AgentCapabilities: capabilities supported by the agent.
@@ -21,14 +21,14 @@ type AgentCapabilities struct {
 	SessionCapabilities SessionCapabilities `json:"sessionCapabilities,omitzero"`
 	// Authentication-related capabilities supported by the agent.
 	Auth AgentAuthCapabilities `json:"auth,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta                  `json:"_meta,omitzero"`
 }
 
 // AuthCapabilities: authentication capabilities supported by the client.
 type AuthCapabilities struct {
 	// Whether the client supports terminal authentication methods.
 	Terminal bool `json:"terminal,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta `json:"_meta,omitzero"`
 }
 
 // AuthMethod: describes an available authentication method.
@@ -39,7 +39,7 @@ type AuthMethod struct {
 	// Client runs the configured agent program as a separate interactive process, without passing this
 	// method to authenticate.
 	Terminal *AuthMethodTerminal `json:"-" acp:"variant=terminal"`
-	Agent *AuthMethodAgent `json:"-" acp:"variant=agent,default"`
+	Agent    *AuthMethodAgent    `json:"-" acp:"variant=agent,default"`
 }
 
 // AuthMethodAgent: agent handles authentication itself through authenticate.
@@ -50,7 +50,7 @@ type AuthMethodAgent struct {
 	Name string `json:"name"`
 	// Optional human-readable description of this authentication method.
 	Description string `json:"description,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
 }
 
 // AuthMethodId: typed identifier used for auth method values on the wire.
@@ -68,8 +68,8 @@ type AuthMethodTerminal struct {
 	Args []string `json:"args,omitzero" acp:"strict"`
 	// Additional environment variables to set on the configured agent invocation for terminal auth. These
 	// values override same-named variables in the base launch configuration.
-	Env map[string]string `json:"env,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Env  map[string]string `json:"env,omitzero" acp:"strict"`
+	Meta Meta              `json:"_meta,omitzero"`
 }
 
 // AuthenticateRequest: request parameters for the authenticate method.
@@ -77,7 +77,7 @@ type AuthenticateRequest struct {
 	// The ID of the authentication method to use. Must be one of the methods advertised in the initialize
 	// response.
 	MethodID AuthMethodId `json:"methodId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta         `json:"_meta,omitzero"`
 }
 
 // AuthenticateResponse: response to the authenticate method.
@@ -109,7 +109,7 @@ type ClientCapabilities struct {
 	Plan *PlanCapabilities `json:"plan,omitzero"`
 	// Whether the client understands exposed subagent sessions.
 	Subagents *SubagentCapabilities `json:"subagents,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta                  `json:"_meta,omitzero"`
 }
 
 // ClientSessionCapabilities: session-related capabilities supported by the client.
@@ -121,7 +121,7 @@ type ClientSessionCapabilities struct {
 	ConfigOptions *SessionConfigOptionsCapabilities `json:"configOptions,omitzero"`
 	// Support for live user-facing notice session updates.
 	Notices *NoticeCapabilities `json:"notices,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta                `json:"_meta,omitzero"`
 }
 
 // CompactionCapabilities: client support for ID-addressed context compaction updates.
@@ -133,8 +133,8 @@ type ElicitationCapabilities struct {
 	// Whether the client supports form-based elicitation.
 	Form *ElicitationFormCapabilities `json:"form,omitzero"`
 	// Whether the client supports URL-based elicitation.
-	URL *ElicitationUrlCapabilities `json:"url,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	URL  *ElicitationUrlCapabilities `json:"url,omitzero"`
+	Meta Meta                        `json:"_meta,omitzero"`
 }
 
 // ElicitationFormCapabilities: form-based elicitation capabilities.
@@ -153,7 +153,7 @@ type FileSystemCapabilities struct {
 	ReadTextFile bool `json:"readTextFile,omitzero"`
 	// Whether the Client supports fs/write_text_file requests.
 	WriteTextFile bool `json:"writeTextFile,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta `json:"_meta,omitzero"`
 }
 
 // Implementation: metadata about the implementation of the client or agent. Describes the name and
@@ -167,7 +167,7 @@ type Implementation struct {
 	// Version of the implementation. Can be displayed to the user or used for debugging or metrics
 	// purposes. (e.g. "1.0.0").
 	Version string `json:"version"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta   `json:"_meta,omitzero"`
 }
 
 // InitializeRequest: request parameters for the initialize method.
@@ -178,7 +178,7 @@ type InitializeRequest struct {
 	ClientCapabilities ClientCapabilities `json:"clientCapabilities,omitzero"`
 	// Information about the Client name and version sent to the Agent.
 	ClientInfo *Implementation `json:"clientInfo,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta            `json:"_meta,omitzero"`
 }
 
 // InitializeResponse: response to the initialize method.
@@ -192,7 +192,7 @@ type InitializeResponse struct {
 	AuthMethods []AuthMethod `json:"authMethods,omitzero" acp:"skip"`
 	// Information about the Agent name and version sent to the Client.
 	AgentInfo *Implementation `json:"agentInfo,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta            `json:"_meta,omitzero"`
 }
 
 // LogoutCapabilities: logout capabilities supported by the agent.
@@ -215,7 +215,7 @@ type McpCapabilities struct {
 	// Agent supports http MCP servers.
 	Http bool `json:"http,omitzero"`
 	// Agent supports sse MCP servers.
-	Sse bool `json:"sse,omitzero"`
+	Sse  bool `json:"sse,omitzero"`
 	Meta Meta `json:"_meta,omitzero"`
 }
 
@@ -236,7 +236,7 @@ type PromptCapabilities struct {
 	Audio bool `json:"audio,omitzero"`
 	// Agent supports embedded context in session/prompt requests.
 	EmbeddedContext bool `json:"embeddedContext,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta            Meta `json:"_meta,omitzero"`
 }
 
 // ProtocolVersion: protocol version identifier.
@@ -261,7 +261,7 @@ type SessionCapabilities struct {
 	Close *SessionCloseCapabilities `json:"close,omitzero"`
 	// Whether the agent supports systemPrompt on session lifecycle requests.
 	SystemPrompt *SessionSystemPromptCapabilities `json:"systemPrompt,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta         Meta                             `json:"_meta,omitzero"`
 }
 
 // SessionCloseCapabilities: capabilities for the session/close method.
@@ -273,7 +273,7 @@ type SessionCloseCapabilities struct {
 type SessionConfigOptionsCapabilities struct {
 	// Whether the client supports boolean session configuration options.
 	Boolean *BooleanConfigOptionCapabilities `json:"boolean,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta                             `json:"_meta,omitzero"`
 }
 
 // SessionDeleteCapabilities: capabilities for the session/delete method.
@@ -295,7 +295,7 @@ type SessionResumeCapabilities struct {
 type SessionSystemPromptCapabilities struct {
 	// Delivery modes the agent supports in addition to append.
 	Mode *SessionSystemPromptModeCapabilities `json:"mode,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta                                 `json:"_meta,omitzero"`
 }
 
 // SessionSystemPromptModeCapabilities: system prompt delivery modes the agent supports in addition to
@@ -303,7 +303,7 @@ type SessionSystemPromptCapabilities struct {
 type SessionSystemPromptModeCapabilities struct {
 	// Whether the agent supports override mode.
 	Override *SessionSystemPromptOverrideCapabilities `json:"override,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta                                     `json:"_meta,omitzero"`
 }
 
 // SessionSystemPromptOverrideCapabilities: capabilities for the override system prompt mode.
@@ -316,4 +316,3 @@ type SessionSystemPromptOverrideCapabilities struct {
 type SubagentCapabilities struct {
 	Meta Meta `json:"_meta,omitzero"`
 }
-

@@ -6,21 +6,21 @@ package acp
 type CancelNotification struct {
 	// The ID of the session to cancel operations for.
 	SessionID SessionId `json:"sessionId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta      `json:"_meta,omitzero"`
 }
 
 // CancelRequestNotification: notification to cancel an ongoing request.
 type CancelRequestNotification struct {
 	// The ID of the request to cancel.
 	RequestID RequestId `json:"requestId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta      `json:"_meta,omitzero"`
 }
 
 // CloseSessionRequest: request parameters for closing an active session.
 type CloseSessionRequest struct {
 	// The ID of the session to close.
 	SessionID SessionId `json:"sessionId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta      `json:"_meta,omitzero"`
 }
 
 // CloseSessionResponse: response from closing a session.
@@ -32,7 +32,7 @@ type CloseSessionResponse struct {
 type DeleteSessionRequest struct {
 	// The ID of the session to delete.
 	SessionID SessionId `json:"sessionId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta      `json:"_meta,omitzero"`
 }
 
 // DeleteSessionResponse: response from deleting a session.
@@ -46,7 +46,7 @@ type EnvVariable struct {
 	Name string `json:"name"`
 	// The value to set for the environment variable.
 	Value string `json:"value"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta   `json:"_meta,omitzero"`
 }
 
 // HttpHeader: an HTTP header to set when making requests to the MCP server.
@@ -55,7 +55,7 @@ type HttpHeader struct {
 	Name string `json:"name"`
 	// The value to set for the HTTP header.
 	Value string `json:"value"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta   `json:"_meta,omitzero"`
 }
 
 // ListSessionsRequest: request parameters for listing existing sessions.
@@ -64,7 +64,7 @@ type ListSessionsRequest struct {
 	Cwd string `json:"cwd,omitzero" acp:"strict"`
 	// Opaque cursor token from a previous response's nextCursor field for cursor-based pagination
 	Cursor string `json:"cursor,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta   `json:"_meta,omitzero"`
 }
 
 // ListSessionsResponse: response from listing sessions.
@@ -74,7 +74,7 @@ type ListSessionsResponse struct {
 	// Opaque cursor token. If present, pass this in the next request's cursor parameter to fetch the next
 	// page. If absent, there are no more results.
 	NextCursor string `json:"nextCursor,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta   `json:"_meta,omitzero"`
 }
 
 // LoadSessionRequest: request parameters for loading an existing session.
@@ -89,7 +89,7 @@ type LoadSessionRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// System-level instructions for the loaded session.
 	SystemPrompt *SystemPrompt `json:"systemPrompt,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta         Meta          `json:"_meta,omitzero"`
 }
 
 // LoadSessionResponse: response from loading an existing session.
@@ -98,7 +98,7 @@ type LoadSessionResponse struct {
 	Modes *SessionModeState `json:"modes,omitzero"`
 	// Initial session configuration options if supported by the Agent.
 	ConfigOptions []SessionConfigOption `json:"configOptions,omitzero" acp:"skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta                  `json:"_meta,omitzero"`
 }
 
 // McpServer: configuration for connecting to an MCP (Model Context Protocol) server.
@@ -109,7 +109,7 @@ type McpServer struct {
 	// HTTP transport configuration
 	HTTP *McpServerHttp `json:"-" acp:"variant=http"`
 	// SSE transport configuration
-	SSE *McpServerSse `json:"-" acp:"variant=sse"`
+	SSE   *McpServerSse   `json:"-" acp:"variant=sse"`
 	Stdio *McpServerStdio `json:"-" acp:"variant=stdio,default"`
 }
 
@@ -121,7 +121,7 @@ type McpServerHttp struct {
 	URL string `json:"url"`
 	// HTTP headers to set when making requests to the MCP server.
 	Headers []HttpHeader `json:"headers" acp:"null"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta         `json:"_meta,omitzero"`
 }
 
 // McpServerSse: SSE transport configuration for MCP.
@@ -132,7 +132,7 @@ type McpServerSse struct {
 	URL string `json:"url"`
 	// HTTP headers to set when making requests to the MCP server.
 	Headers []HttpHeader `json:"headers" acp:"null"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta         `json:"_meta,omitzero"`
 }
 
 // McpServerStdio: stdio transport configuration for MCP.
@@ -144,8 +144,8 @@ type McpServerStdio struct {
 	// Command-line arguments to pass to the MCP server.
 	Args []string `json:"args" acp:"null"`
 	// Environment variables to set when launching the MCP server.
-	Env []EnvVariable `json:"env" acp:"null"`
-	Meta Meta `json:"_meta,omitzero"`
+	Env  []EnvVariable `json:"env" acp:"null"`
+	Meta Meta          `json:"_meta,omitzero"`
 }
 
 // MessageId: unique identifier for a message within a session.
@@ -161,7 +161,7 @@ type NewSessionRequest struct {
 	McpServers []McpServer `json:"mcpServers" acp:"null,absent"`
 	// System-level instructions for the new session.
 	SystemPrompt *SystemPrompt `json:"systemPrompt,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta         Meta          `json:"_meta,omitzero"`
 }
 
 // NewSessionResponse: response from creating a new session.
@@ -172,7 +172,7 @@ type NewSessionResponse struct {
 	Modes *SessionModeState `json:"modes,omitzero"`
 	// Initial session configuration options if supported by the Agent.
 	ConfigOptions []SessionConfigOption `json:"configOptions,omitzero" acp:"skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta                  `json:"_meta,omitzero"`
 }
 
 // PromptRequest: request parameters for sending a user prompt to the agent.
@@ -181,14 +181,14 @@ type PromptRequest struct {
 	SessionID SessionId `json:"sessionId"`
 	// The blocks of content that compose the user's message.
 	Prompt []ContentBlock `json:"prompt"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta           `json:"_meta,omitzero"`
 }
 
 // PromptResponse: response from processing a user prompt.
 type PromptResponse struct {
 	// Indicates why the agent stopped processing the turn.
 	StopReason StopReason `json:"stopReason"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // ResumeSessionRequest: request parameters for resuming an existing session.
@@ -203,7 +203,7 @@ type ResumeSessionRequest struct {
 	McpServers []McpServer `json:"mcpServers,omitzero" acp:"strict"`
 	// System-level instructions for the resumed session.
 	SystemPrompt *SystemPrompt `json:"systemPrompt,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta         Meta          `json:"_meta,omitzero"`
 }
 
 // ResumeSessionResponse: response from resuming an existing session.
@@ -212,7 +212,7 @@ type ResumeSessionResponse struct {
 	Modes *SessionModeState `json:"modes,omitzero"`
 	// Initial session configuration options if supported by the Agent.
 	ConfigOptions []SessionConfigOption `json:"configOptions,omitzero" acp:"skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta                  `json:"_meta,omitzero"`
 }
 
 // SessionId: a unique identifier for a conversation session between a client and agent.
@@ -230,7 +230,7 @@ type SessionInfo struct {
 	Title string `json:"title,omitzero"`
 	// ISO 8601 timestamp of last activity
 	UpdatedAt string `json:"updatedAt,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta   `json:"_meta,omitzero"`
 }
 
 // StopReason: reasons why an agent stops processing a prompt turn.
@@ -258,7 +258,7 @@ type SystemPrompt struct {
 	Mode SystemPromptMode `json:"mode"`
 	// The system prompt content.
 	Content []ContentBlock `json:"content"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta           `json:"_meta,omitzero"`
 }
 
 // SystemPromptMode: how the Agent combines a client-provided system prompt with its own instructions.
@@ -271,4 +271,3 @@ const (
 	// Replace the Agent's built-in default instructions with the content.
 	SystemPromptModeOverride SystemPromptMode = "override"
 )
-

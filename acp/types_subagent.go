@@ -13,7 +13,7 @@ type IdleStateUpdate struct {
 	StopReason StopReason `json:"stopReason,omitzero"`
 	// What failed, with stop reason "error".
 	Error *Error `json:"error,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta   `json:"_meta,omitzero"`
 }
 
 // RequiresActionStateUpdate: foreground work is blocked on user action.
@@ -47,7 +47,7 @@ type SessionMessage struct {
 	RecipientMessageID Patch[MessageId] `json:"recipientMessageId,omitzero"`
 	// Omitted leaves content unchanged. null or [] clears it. A non-empty array replaces all content.
 	Content []ContentBlock `json:"content,omitzero" acp:"skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta           `json:"_meta,omitzero"`
 }
 
 // SessionMessageChunk: a streamed content block of an inter-session message.
@@ -56,7 +56,7 @@ type SessionMessageChunk struct {
 	MessageID MessageId `json:"messageId"`
 	// A single content block appended to the message.
 	Content ContentBlock `json:"content"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta         `json:"_meta,omitzero"`
 }
 
 // StateUpdate: current foreground-work state of a reusable child session.
@@ -82,7 +82,7 @@ type SubagentSessionCapabilities struct {
 	// Permits the client to cancel this child's current work without ending the session. Omitted or null
 	// means unsupported. An object (including {}) means supported.
 	Cancel *SessionCancelCapabilities `json:"cancel,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta                       `json:"_meta,omitzero"`
 }
 
 // SubagentUpdate: notification that the enclosing parent session created and owns a child session.
@@ -101,7 +101,7 @@ type SubagentUpdate struct {
 	Cwd Patch[string] `json:"cwd,omitzero" acp:"strict"`
 	// Additional workspace roots for the child. Each path must be absolute.
 	AdditionalDirectories []string `json:"additionalDirectories,omitzero" acp:"strict"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta                  Meta     `json:"_meta,omitzero"`
 }
 
 // UnknownStateUpdate: the Agent cannot currently determine foreground activity.
@@ -123,6 +123,5 @@ type Usage struct {
 	CachedReadTokens *uint64 `json:"cachedReadTokens,omitzero"`
 	// Total cache write tokens.
 	CachedWriteTokens *uint64 `json:"cachedWriteTokens,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta              Meta    `json:"_meta,omitzero"`
 }
-

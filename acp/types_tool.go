@@ -8,7 +8,7 @@ import "encoding/json"
 type Content struct {
 	// The actual content block.
 	Content ContentBlock `json:"content"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta         `json:"_meta,omitzero"`
 }
 
 // Diff: a diff representing file modifications.
@@ -19,7 +19,7 @@ type Diff struct {
 	OldText *string `json:"oldText" acp:"optional"`
 	// The new content after modification.
 	NewText string `json:"newText"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta   `json:"_meta,omitzero"`
 }
 
 // PermissionOption: an option presented to the user when requesting permission.
@@ -30,7 +30,7 @@ type PermissionOption struct {
 	Name string `json:"name"`
 	// Hint about the nature of this permission option.
 	Kind PermissionOptionKind `json:"kind"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta                 `json:"_meta,omitzero"`
 }
 
 // PermissionOptionId: unique identifier for a permission option.
@@ -59,21 +59,21 @@ type RequestPermissionRequest struct {
 	ToolCall ToolCallUpdate `json:"toolCall"`
 	// Available permission options for the user to choose from.
 	Options []PermissionOption `json:"options"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta               `json:"_meta,omitzero"`
 }
 
 // RequestPermissionResponse: response to a permission request.
 type RequestPermissionResponse struct {
 	// The user's decision on the permission request.
 	Outcome RequestPermissionOutcome `json:"outcome"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta                     `json:"_meta,omitzero"`
 }
 
 // Terminal: embed a terminal created with terminal/create by its id.
 type Terminal struct {
 	// Identifier of the terminal instance to embed in the content stream.
 	TerminalID TerminalId `json:"terminalId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta       Meta       `json:"_meta,omitzero"`
 }
 
 // ToolCall: represents a tool call that the language model has requested.
@@ -96,7 +96,7 @@ type ToolCall struct {
 	RawInput json.RawMessage `json:"rawInput,omitzero"`
 	// Raw output returned by the tool.
 	RawOutput json.RawMessage `json:"rawOutput,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta            `json:"_meta,omitzero"`
 }
 
 // ToolCallContent: content produced by a tool call.
@@ -121,7 +121,7 @@ type ToolCallLocation struct {
 	Path string `json:"path"`
 	// Optional 1-based line number within the file.
 	Line *uint32 `json:"line,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta    `json:"_meta,omitzero"`
 }
 
 // ToolCallStatus: execution status of a tool call.
@@ -160,7 +160,7 @@ type ToolCallUpdate struct {
 	RawInput json.RawMessage `json:"rawInput,omitzero"`
 	// Update the raw output.
 	RawOutput json.RawMessage `json:"rawOutput,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta            `json:"_meta,omitzero"`
 }
 
 // ToolKind: categories of tools that can be invoked.
@@ -189,4 +189,3 @@ const (
 	// Other tool types (default).
 	ToolKindOther ToolKind = "other"
 )
-

@@ -12,14 +12,14 @@ type AvailableCommand struct {
 	Description string `json:"description"`
 	// Input for the command if required
 	Input *AvailableCommandInput `json:"input,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta                   `json:"_meta,omitzero"`
 }
 
 // AvailableCommandsUpdate: available commands are ready or have changed
 type AvailableCommandsUpdate struct {
 	// Commands the agent can execute
 	AvailableCommands []AvailableCommand `json:"availableCommands" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta              Meta               `json:"_meta,omitzero"`
 }
 
 // CompactionId: unique identifier for a context compaction within a session.
@@ -48,7 +48,7 @@ type CompactionSummaryChunk struct {
 	CompactionID CompactionId `json:"compactionId"`
 	// One content block to append.
 	Content ContentBlock `json:"content"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta         `json:"_meta,omitzero"`
 }
 
 // CompactionUpdate: a context compaction upsert. The first notification fixes the compaction's
@@ -63,14 +63,14 @@ type CompactionUpdate struct {
 	Summary []ContentBlock `json:"summary,omitzero" acp:"skip"`
 	// Human-readable error details for the compaction.
 	Error string `json:"error,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta  Meta   `json:"_meta,omitzero"`
 }
 
 // ConfigOptionUpdate: session configuration options have been updated.
 type ConfigOptionUpdate struct {
 	// The full set of configuration options and their current values.
 	ConfigOptions []SessionConfigOption `json:"configOptions" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta                  `json:"_meta,omitzero"`
 }
 
 // ContentChunk: a streamed item of content
@@ -79,7 +79,7 @@ type ContentChunk struct {
 	Content ContentBlock `json:"content"`
 	// A unique identifier for the message this chunk belongs to.
 	MessageID MessageId `json:"messageId,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta      `json:"_meta,omitzero"`
 }
 
 // Cost information for a session.
@@ -89,14 +89,14 @@ type Cost struct {
 	// Unit of amount: an ISO 4217 currency code (e.g., "USD", "EUR") for money, or another unit such as
 	// "credits".
 	Currency string `json:"currency"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta     Meta   `json:"_meta,omitzero"`
 }
 
 // CurrentModeUpdate: the current mode of the session has changed
 type CurrentModeUpdate struct {
 	// The ID of the current mode
 	CurrentModeID SessionModeId `json:"currentModeId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta          Meta          `json:"_meta,omitzero"`
 }
 
 // Notice: fire-and-forget information for the user.
@@ -107,7 +107,7 @@ type Notice struct {
 	Title string `json:"title"`
 	// Optional plain-text detail or guidance.
 	Description string `json:"description,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta        Meta   `json:"_meta,omitzero"`
 }
 
 // NoticeSeverity: severity hint for a session notice.
@@ -127,7 +127,7 @@ const (
 type Plan struct {
 	// The list of tasks to be accomplished.
 	Entries []PlanEntry `json:"entries" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta        `json:"_meta,omitzero"`
 }
 
 // PlanEntry: a single entry in the execution plan.
@@ -139,7 +139,7 @@ type PlanEntry struct {
 	Priority PlanEntryPriority `json:"priority"`
 	// Current execution status of this task.
 	Status PlanEntryStatus `json:"status"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta            `json:"_meta,omitzero"`
 }
 
 // PlanEntryPriority: priority levels for plan entries.
@@ -177,7 +177,7 @@ type PlanItems struct {
 	PlanID PlanId `json:"planId"`
 	// The list of tasks to be accomplished.
 	Entries []PlanEntry `json:"entries" acp:"lenient,skip"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta    Meta        `json:"_meta,omitzero"`
 }
 
 // PlanMarkdown: a plan represented as raw markdown content.
@@ -188,21 +188,21 @@ type PlanMarkdown struct {
 	Content string `json:"content"`
 	// Absolute path of the file that holds the plan (upstream 1.34).
 	Path string `json:"path,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta   `json:"_meta,omitzero"`
 }
 
 // PlanRemoved: removal notice for a plan identified by ID.
 type PlanRemoved struct {
 	// The plan ID to remove.
 	PlanID PlanId `json:"planId"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta   `json:"_meta,omitzero"`
 }
 
 // PlanUpdate: a content update for a plan identified by ID.
 type PlanUpdate struct {
 	// The updated plan content.
 	Plan PlanUpdateContent `json:"plan"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta              `json:"_meta,omitzero"`
 }
 
 // PlanUpdateContent: updated content for a plan.
@@ -222,7 +222,7 @@ type SessionInfoUpdate struct {
 	Title Patch[string] `json:"title,omitzero"`
 	// ISO 8601 timestamp of last activity. Set to null to clear.
 	UpdatedAt Patch[string] `json:"updatedAt,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta      Meta          `json:"_meta,omitzero"`
 }
 
 // SessionNotification: notification containing a session update from the agent.
@@ -231,7 +231,7 @@ type SessionNotification struct {
 	SessionID SessionId `json:"sessionId"`
 	// The actual update content.
 	Update SessionUpdate `json:"update"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta   Meta          `json:"_meta,omitzero"`
 }
 
 // SessionUpdate: different types of updates that can be sent during session processing.
@@ -290,6 +290,5 @@ type UsageUpdate struct {
 	Size uint64 `json:"size"`
 	// Cumulative session cost (optional).
 	Cost *Cost `json:"cost,omitzero"`
-	Meta Meta `json:"_meta,omitzero"`
+	Meta Meta  `json:"_meta,omitzero"`
 }
-

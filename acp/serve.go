@@ -1,0 +1,305 @@
+package acp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+)
+
+// DefaultGrace is how long Serve waits for handlers once the connection has ended.
+const DefaultGrace = 2 * time.Second
+
+// ServeOptions adjusts Serve; the zero value is usable.
+type ServeOptions struct {
+	// OnConn is given the connection before the first message is read.
+	OnConn func(*Conn)
+	// Logger gets panics, and failures whose text the client does not see; nil discards them.
+	Logger *slog.Logger
+	// Grace bounds the wait for handlers after the end; 0 means DefaultGrace.
+	Grace time.Duration
+}
+
+// Serve runs the agent's side of a connection until the client hangs up (nil), the stream breaks (its
+// error) or ctx ends (ctx's error). Then it admits nothing more, cancels the contexts of all requests,
+// waits for their handlers for at most Grace, lets the answers out, and closes the stream.
+func Serve(ctx context.Context, stream jsonrpc2.ObjectStream, mux *Mux, opts ServeOptions) error {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opts.Grace <= 0 {
+		opts.Grace = DefaultGrace
+	}
+	c := newConn(stream, opts.Logger)
+	if opts.OnConn != nil {
+		opts.OnConn(c)
+	}
+	reqCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l := &link{Conn: c, mux: mux, ctx: reqCtx, private: map[uint64]RequestId{},
+		broken: make(chan error, 1), release: make(chan struct{})}
+	// jsonrpc2 closes itself when its context ends or a read fails, and can then answer nothing more.
+	// It therefore gets a context without end, and a stream that holds the end back until we are done.
+	rpc := jsonrpc2.NewConn(context.WithoutCancel(ctx), l, l, jsonrpc2.OnSend(l.onSend), jsonrpc2.SetLogger(quiet{}))
+
+	var err error
+	select {
+	case err = <-l.broken:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	c.end()
+	cancel()
+	c.wait(opts.Grace)
+	cerr := rpc.Close() // flushes and closes the stream; waits for both, within the stream's own bound
+	close(l.release)
+	if errors.Is(err, io.EOF) {
+		err = cerr
+	}
+	return err
+}
+
+// quiet silences jsonrpc2's logger, which writes to stderr what we report by ourselves.
+type quiet struct{}
+
+func (quiet) Printf(string, ...any) {}
+
+// end stops the intake: open calls fail, no request is admitted any more.
+func (c *Conn) end() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.closed {
+		c.closed = true
+		close(c.ended)
+	}
+}
+
+// wait waits for the handlers, at most for d.
+func (c *Conn) wait(d time.Duration) {
+	done := make(chan struct{})
+	go func() { // ends with the last handler
+		c.handler.Wait()
+		close(done)
+	}()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-done:
+	case <-t.C:
+		c.mu.Lock()
+		n := len(c.serving)
+		c.mu.Unlock()
+		c.log.Warn("acp: requests are still running after the connection ended; leaving them", "requests", n, "grace", d)
+	}
+}
+
+// link stands between jsonrpc2 and the stream. jsonrpc2 decodes params twice and HTML-escapes results,
+// and can't hold a negative id or tell null from none. So it is shown only the bones of a request (a
+// number of ours for the id, the method), and link keeps the rest: the client's id, the params, and on
+// the way out the result. Answers to our own calls do not pass through jsonrpc2 at all.
+type link struct {
+	*Conn
+	mux     *Mux
+	ctx     context.Context // parent of all request contexts
+	broken  chan error      // gets the first read error; room for it
+	release chan struct{}   // closed by Serve when jsonrpc2 may see that error
+
+	// Owned by the reading goroutine.
+	in          Message
+	lastPrivate uint64
+	initialized bool
+
+	// out is set by onSend and taken by WriteObject, both under jsonrpc2's sending lock.
+	out *jsonrpc2.Response
+
+	idMu    sync.Mutex
+	private map[uint64]RequestId // our number for an open request → the client's id
+}
+
+// ReadObject implements jsonrpc2.ObjectStream for jsonrpc2.Conn.
+func (l *link) ReadObject(v any) error {
+	for {
+		l.in = Message{}
+		if err := l.Conn.stream.ReadObject(&l.in); err != nil {
+			l.broken <- err
+			<-l.release
+			return err
+		}
+		if l.in.Method == "" {
+			l.deliver(l.in)
+			continue
+		}
+		bones := []byte(`{"method":`)
+		bones = AppendString(bones, l.in.Method)
+		if l.in.ID != nil {
+			l.lastPrivate++
+			l.idMu.Lock()
+			l.private[l.lastPrivate] = l.in.ID
+			l.idMu.Unlock()
+			bones = fmt.Appendf(bones, `,"id":%d`, l.lastPrivate)
+		}
+		return json.Unmarshal(append(bones, '}'), v)
+	}
+}
+
+// onSend is called by jsonrpc2 right before WriteObject, under the same lock.
+func (l *link) onSend(_ *jsonrpc2.Request, resp *jsonrpc2.Response) { l.out = resp }
+
+// WriteObject implements jsonrpc2.ObjectStream for jsonrpc2.Conn. All that passes here is responses.
+func (l *link) WriteObject(any) error {
+	resp := l.out
+	l.out = nil
+	l.idMu.Lock()
+	id := l.private[resp.ID.Num]
+	delete(l.private, resp.ID.Num)
+	l.idMu.Unlock()
+	m := Message{ID: id}
+	if resp.Error != nil {
+		m.Error = ToError(resp.Error)
+	} else {
+		m.Result = *resp.Result
+	}
+	return l.Conn.stream.WriteObject(&m)
+}
+
+// Close implements jsonrpc2.ObjectStream for jsonrpc2.Conn.
+func (l *link) Close() error { return l.Conn.stream.Close() }
+
+// Handle implements jsonrpc2.Handler, on the reading goroutine.
+func (l *link) Handle(_ context.Context, rpc *jsonrpc2.Conn, req *jsonrpc2.Request) {
+	if req.Notif {
+		l.notification()
+		return
+	}
+	l.request(rpc, req.ID)
+}
+
+func (l *link) notification() {
+	if l.in.Method == MethodCancelRequest {
+		var p CancelRequestNotification
+		if decodeParams(l.in.Params, &p) != nil {
+			return
+		}
+		key, _ := IDKey(p.RequestID)
+		l.mu.Lock()
+		f := l.serving[key]
+		l.mu.Unlock()
+		if f != nil {
+			f.cancel()
+		}
+		return
+	}
+	h, ok := l.mux.notifications[l.in.Method]
+	if !ok || !l.initialized {
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("acp: a notification handler panicked", "method", l.in.Method, "panic", p, "stack", string(debug.Stack()))
+		}
+	}()
+	if err := h(l.ctx, l.in.Params); err != nil {
+		l.log.Warn("acp: dropped a notification", "method", l.in.Method, "err", err)
+	}
+}
+
+func (l *link) request(rpc *jsonrpc2.Conn, id jsonrpc2.ID) {
+	method := l.in.Method
+	key, _ := IDKey(l.in.ID)
+	ctx, cancel := context.WithCancel(l.ctx)
+	reply := func(result json.RawMessage, err error) {
+		cancel()
+		l.reply(rpc, id, method, result, err)
+	}
+	if err := l.open(key, &inflight{cancel: cancel}); err != nil {
+		reply(nil, err)
+		return
+	}
+	run, err := l.admit(ctx, method)
+	if err != nil {
+		l.closeRequest(key)
+		reply(nil, err)
+		l.handler.Done()
+		return
+	}
+	if method == MethodInitialize {
+		l.initialized = true
+	}
+	go func() { // counted by open, waited for by Serve
+		defer l.handler.Done()
+		result, err := json.RawMessage(nil), error(InternalError("the handler did not return"))
+		defer func() {
+			if p := recover(); p != nil {
+				l.log.Error("acp: a request handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+				result, err = nil, InternalError("")
+			}
+			// The id is free before the answer is out, so that a client may use it again at once.
+			l.closeRequest(key)
+			reply(result, err)
+		}()
+		result, err = run()
+	}()
+}
+
+// open registers a request and counts its handler.
+func (c *Conn) open(key string, f *inflight) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return InternalError("the agent is shutting down")
+	}
+	if _, dup := c.serving[key]; dup {
+		return InvalidRequest("a request with this id is still open; use a new id")
+	}
+	c.serving[key] = f
+	c.handler.Add(1)
+	return nil
+}
+
+func (c *Conn) closeRequest(key string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.serving, key)
+}
+
+// admit decodes the request at hand and has its handler admit it.
+func (l *link) admit(ctx context.Context, method string) (run func() (json.RawMessage, error), err error) {
+	if !l.initialized && method != MethodInitialize {
+		return nil, InvalidRequest("send initialize first")
+	}
+	h, ok := l.mux.requests[method]
+	if !ok {
+		return nil, MethodNotFound(method)
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("acp: admitting a request panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			run, err = nil, InternalError("")
+		}
+	}()
+	return h(ctx, l.in.Params)
+}
+
+// reply answers a request. A failed write is not reported here: it ends the stream, and Serve with it.
+func (l *link) reply(rpc *jsonrpc2.Conn, id jsonrpc2.ID, method string, result json.RawMessage, err error) {
+	resp := &jsonrpc2.Response{ID: id, Result: &result}
+	if err != nil {
+		if hidden(err) {
+			l.log.Error("acp: a request failed", "method", method, "err", err)
+		}
+		we := ToError(err)
+		resp.Result, resp.Error = nil, &jsonrpc2.Error{Code: int64(we.Code), Message: we.Message}
+		if data, merr := Marshal(we.Data); we.Data != nil && merr == nil {
+			raw := json.RawMessage(data)
+			resp.Error.Data = &raw
+		}
+	}
+	_ = rpc.SendResponse(l.ctx, resp)
+}
