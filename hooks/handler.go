@@ -1,0 +1,131 @@
+package hooks
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Layer is where a handler's config comes from. It decides about trust.
+type Layer string
+
+// The layers, both vendors'. A dialect uses those it has.
+const (
+	LayerManaged  Layer = "managed"  // an administrator's file
+	LayerSystem   Layer = "system"   // Codex: /etc/codex
+	LayerUser     Layer = "user"     // the person's own
+	LayerProject  Layer = "project"  // in the repository, shared
+	LayerLocal    Layer = "local"    // in the repository, not committed
+	LayerPlugin   Layer = "plugin"   // brought by a plugin
+	LayerExplicit Layer = "explicit" // named on the command line
+	LayerSkill    Layer = "skill"    // front matter of a skill or agent
+)
+
+// NeedsTrust reports whether handlers of the layer run only once the person has
+// trusted exactly their content: whoever wrote the repository wrote them.
+func (l Layer) NeedsTrust() bool { return l == LayerProject || l == LayerLocal }
+
+// TrustState is what the person has said about a handler.
+type TrustState string
+
+// The trust states. Only managed and trusted handlers run. The zero value is
+// filled in by NewEngine, by layer and store.
+const (
+	TrustManaged   TrustState = "managed"   // an administrator's: never asked
+	TrustTrusted   TrustState = "trusted"   // by layer, or by the person
+	TrustUntrusted TrustState = "untrusted" // never seen
+	TrustModified  TrustState = "modified"  // another content was trusted in its place
+	TrustRejected  TrustState = "rejected"  // the person said no to this content
+)
+
+// Runs reports whether a handler in this state may be started.
+func (s TrustState) Runs() bool { return s == TrustManaged || s == TrustTrusted }
+
+// Place says where a handler is written: file, layer, and the indices of its
+// matcher group and of itself, from 0. Either index is -1 where it has none.
+type Place struct {
+	File  string
+	Layer Layer
+	Group int
+	Index int
+}
+
+// Handler is one handler of one config file, as a dialect has read it. It is
+// not changed after the dialect has handed it to NewEngine, except for Trust,
+// which the engine guards.
+type Handler struct {
+	// Dialect is claude-code or codex.
+	Dialect string
+	Event   Event
+	// Matcher is its group's matcher as written, "" where there is none.
+	Matcher string
+	// Type is command, http, mcp_tool, prompt or agent.
+	Type string
+
+	// Command and Args are the command type's. ExecForm: Args were given (also
+	// an empty list), so no shell runs it. Shell is the shell asked for.
+	Command  string
+	Args     []string
+	ExecForm bool
+	Shell    string
+
+	// Timeout is the effective one, the dialect's default filled in; TimeoutSet
+	// says that the config named it.
+	Timeout    time.Duration
+	TimeoutSet bool
+
+	// Async: start it, do not wait; what it says is delivered later
+	// (Options.Deliver). Rewake: and a block wakes an idle session.
+	Async, Rewake bool
+	// Once: at most one run a session.
+	Once bool
+	// StatusMessage is what to show while it runs.
+	StatusMessage string
+
+	Place Place
+	// Hash is HashHandler's: the content that trust is given to.
+	Hash  string
+	Trust TrustState
+	// Why says in a sentence why it can never run as it stands: an unsupported
+	// type, an invalid matcher, a switch. Empty when it can. Such handlers are
+	// listed, and Match may return them: they are reported as Held once.
+	Why string
+
+	// Raw is the handler as written, for people and for trust questions.
+	Raw json.RawMessage
+	// Ext is the dialect's own: compiled matchers, limits, http and MCP fields.
+	Ext any
+}
+
+// ID names the handler for Approve and Reject, stable as long as its place and
+// content are.
+func (h *Handler) ID() string {
+	return fmt.Sprintf("%s:%s:%s:%d:%d@%s", h.Dialect, h.Place.File, h.Event, h.Place.Group, h.Place.Index, h.Hash)
+}
+
+// Describe is what the handler does, for people: the command, URL or prompt.
+func (h *Handler) Describe() string {
+	s := h.Command
+	for _, a := range h.Args {
+		s += " " + a
+	}
+	return s
+}
+
+// Problem is a fault in a config file. The rest of the file lives on, unless
+// the dialect's vendor drops it whole; Text says which.
+type Problem struct {
+	File string
+	// Where is the place inside, such as hooks.PreToolUse[0].hooks[1]; or
+	// line:column; or empty.
+	Where string
+	// Text says what is wrong and what to do.
+	Text string
+}
+
+func (p Problem) String() string {
+	if p.Where == "" {
+		return p.File + ": " + p.Text
+	}
+	return p.File + ": " + p.Where + ": " + p.Text
+}
