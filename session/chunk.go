@@ -280,6 +280,17 @@ func (a *Assembler) Empty() bool {
 	return true
 }
 
+// Shown reports whether text or reasoning has arrived, which is shown as it
+// streams.
+func (a *Assembler) Shown() bool {
+	for _, b := range a.blocks {
+		if b.typ != BlockToolCall && b.text.Len() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Usage returns the last usage seen, nil when none came.
 func (a *Assembler) Usage() *Usage { return a.usage }
 

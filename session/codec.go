@@ -179,3 +179,33 @@ func DecodeData(t Type, raw json.RawMessage) (Data, error) {
 	}
 	return d, nil
 }
+
+// PeekTime returns the time of an event line that AppendEvent wrote, without
+// decoding the rest of it. ok is false for any other line.
+func PeekTime(line []byte) (ts time.Time, ok bool) {
+	_, ts, _, ok = cutFront(line)
+	return ts, ok
+}
+
+// cutFront takes seq and time off a line that has the form in which AppendEvent
+// writes it; rest begins at the comma before "type".
+func cutFront(line []byte) (seq uint64, ts time.Time, rest []byte, ok bool) {
+	const front, mid = `{"seq":`, `,"ts":"`
+	if len(line) < len(front) || string(line[:len(front)]) != front {
+		return 0, time.Time{}, nil, false
+	}
+	i := len(front)
+	for ; i < len(line) && '0' <= line[i] && line[i] <= '9' && i < len(front)+18; i++ {
+		seq = seq*10 + uint64(line[i]-'0')
+	}
+	if seq == 0 || line[len(front)] == '0' || len(line)-i < len(mid) || string(line[i:i+len(mid)]) != mid {
+		return 0, time.Time{}, nil, false
+	}
+	line = line[i+len(mid):]
+	end := bytes.IndexByte(line[:min(len(line), 40)], '"')
+	if end < 0 {
+		return 0, time.Time{}, nil, false
+	}
+	ts, err := time.Parse(time.RFC3339, string(line[:end]))
+	return seq, ts, line[end+1:], err == nil
+}

@@ -18,9 +18,13 @@ import (
 type Request struct {
 	Head     session.RequestHead
 	Messages []session.Message
-	// SessionID lets a provider keep one session's cache together. It is not
-	// shown to the model.
+	// SessionID lets a provider keep one session's cache together. It and the
+	// fields below are not shown to the model and not part of the digest.
 	SessionID string
+	// Cwd is the session's working directory; Turn, Step and Attempt say which
+	// request of the log this is.
+	Cwd                 string
+	Turn, Step, Attempt int
 }
 
 // Client streams one answer. The sequence ends after a finish chunk, or with
@@ -102,6 +106,16 @@ type Info struct {
 	Images bool
 	// Price is in USD per million tokens, nil when not known.
 	Price *Price
+}
+
+// Cost returns what a call cost in USD, false where the price is not known.
+func (i Info) Cost(u session.Usage) (float64, bool) {
+	if i.Price == nil {
+		return 0, false
+	}
+	p := i.Price
+	return (float64(u.InputTokens)*p.Input + float64(u.OutputTokens)*p.Output +
+		float64(u.CacheReadTokens)*p.CacheRead + float64(u.CacheWriteTokens)*p.CacheWrite) / 1e6, true
 }
 
 // Price is in USD per million tokens.
