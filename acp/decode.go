@@ -120,8 +120,11 @@ func decodeInt(b []byte, v reflect.Value) error {
 	if head, frac, ok := strings.Cut(s, "."); ok && strings.Trim(frac, "0") == "" {
 		s = head
 	}
+	if s == "-0" {
+		s = "0"
+	}
 	if v.CanUint() {
-		n, err := strconv.ParseUint(strings.Replace(s, "-0", "0", 1), 10, v.Type().Bits())
+		n, err := strconv.ParseUint(s, 10, v.Type().Bits())
 		if err != nil {
 			return fieldErrorf("", "want an integer from 0 to %d, got %.40s", uint64(1)<<v.Type().Bits()-1, b)
 		}

@@ -1,0 +1,332 @@
+package stdio
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/sourcegraph/jsonrpc2"
+
+	"acp-agent/acp"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxLine      = 64 << 20
+	DefaultBudget       = 4 << 20
+	DefaultFlushTimeout = 500 * time.Millisecond
+)
+
+// Directions of a traced line.
+const (
+	In  = "in"
+	Out = "out"
+)
+
+// Options adjusts a Stream; the zero value is usable.
+type Options struct {
+	// MaxLine is the longest line that is read, in bytes; 0 means DefaultMaxLine.
+	MaxLine int
+	// Budget is how many bytes may be queued before WriteFrame waits; 0 means DefaultBudget. A single
+	// larger frame is taken when nothing is queued.
+	Budget int
+	// FlushTimeout bounds the flush in Close; 0 means DefaultFlushTimeout.
+	FlushTimeout time.Duration
+	// Trace, when not nil, sees every line without its newline: In when it is read, Out when it is
+	// queued. It must not block, call the stream, or keep the slice. It may be called from two
+	// goroutines at once, but not for the same direction.
+	Trace func(dir string, line []byte)
+}
+
+// Stream is a connection over a reader and a writer. It implements jsonrpc2.ObjectStream and
+// acp.FrameWriter. ReadObject is for one goroutine at a time; everything else is for any.
+type Stream struct {
+	opts Options
+	r    io.Reader
+	w    io.Writer
+
+	startReader sync.Once
+	readErr     error     // how reading ended; owned by the caller of ReadObject
+	lines       chan line // handed over by the reading goroutine, which nobody joins
+
+	closeOnce sync.Once
+	closeErr  error
+
+	mu      sync.Mutex
+	pending []byte        // queued and not yet taken by the writer
+	writing int           // bytes that the writer has taken and not finished
+	closing bool          // no more is queued; the writer ends when pending is empty
+	err     error         // why the stream ended; set once
+	wake    chan struct{} // room for one: there is something for the writer to do
+	room    chan struct{} // closed and replaced whenever the queue has shrunk
+	ended   chan struct{} // closed when err is set
+	idle    chan struct{} // closed by the writer when it ends
+}
+
+var (
+	_ jsonrpc2.ObjectStream = (*Stream)(nil)
+	_ acp.FrameWriter       = (*Stream)(nil)
+)
+
+// NewStream returns a stream over r and w. Close closes both where they are io.Closers. Its writing
+// goroutine ends with Close, or with the first write error; its reading goroutine starts with the
+// first ReadObject and ends when r does.
+func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
+	if opts.MaxLine <= 0 {
+		opts.MaxLine = DefaultMaxLine
+	}
+	if opts.Budget <= 0 {
+		opts.Budget = DefaultBudget
+	}
+	if opts.FlushTimeout <= 0 {
+		opts.FlushTimeout = DefaultFlushTimeout
+	}
+	s := &Stream{
+		opts:  opts,
+		r:     r,
+		w:     w,
+		lines: make(chan line),
+		wake:  make(chan struct{}, 1),
+		room:  make(chan struct{}),
+		ended: make(chan struct{}),
+		idle:  make(chan struct{}),
+	}
+	go s.write() // ended by Close or a write error
+	return s
+}
+
+// ReadObject implements jsonrpc2.ObjectStream. v is an *acp.Message, which is filled without copying,
+// or anything encoding/json can decode a message into. It returns io.EOF at the end of input, the
+// write error when writing has failed, and acp.ErrClosed after Close.
+func (s *Stream) ReadObject(v any) error {
+	s.startReader.Do(func() { go s.read() })
+	for {
+		if s.readErr != nil {
+			return s.readErr
+		}
+		var ln line
+		select {
+		case ln = <-s.lines:
+		case <-s.ended:
+			return s.failure()
+		}
+		if ln.err != nil {
+			s.readErr = ln.err
+			return ln.err
+		}
+		m, bad := parse(ln)
+		if bad != nil {
+			_ = s.WriteObject(&acp.Message{ID: m.ID, Error: bad}) // a write error shows at the next read
+			if !m.IsResponse() {
+				continue
+			}
+			// It was meant to answer a call of ours, which must not wait for ever.
+		}
+		if out, ok := v.(*acp.Message); ok {
+			*out = m
+			return nil
+		}
+		data := ln.data
+		if bad != nil {
+			var err error
+			if data, err = m.AppendJSON(nil); err != nil {
+				continue
+			}
+		}
+		return json.Unmarshal(data, v)
+	}
+}
+
+func parse(ln line) (acp.Message, *acp.Error) {
+	if ln.tooLong > 0 {
+		return acp.Message{ID: acp.RequestId("null")},
+			acp.InvalidRequest(fmt.Sprintf("the line is longer than %d bytes; send less in one message", ln.tooLong))
+	}
+	return acp.ParseMessage(ln.data)
+}
+
+// WriteObject implements jsonrpc2.ObjectStream: it queues a message and does not wait for room. obj is
+// an *acp.Message, a json.RawMessage that is a whole message, or anything acp.Marshal can encode.
+func (s *Stream) WriteObject(obj any) error {
+	var frame []byte
+	var err error
+	if m, ok := obj.(*acp.Message); ok {
+		frame, err = m.AppendJSON(make([]byte, 0, 128+len(m.Params)+len(m.Result)))
+	} else {
+		frame, err = acp.Marshal(obj)
+	}
+	if err != nil {
+		return fmt.Errorf("write a message: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.queue(frame, true)
+}
+
+// WriteFrame implements acp.FrameWriter. The frame is one JSON value; a newline at its end is added
+// when it is missing. WriteFrame returns ctx's error if there is no room before ctx ends.
+func (s *Stream) WriteFrame(ctx context.Context, frame []byte) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	newline := len(frame) == 0 || frame[len(frame)-1] != '\n'
+	for {
+		s.mu.Lock()
+		queued := len(s.pending) + s.writing
+		if queued == 0 || queued+len(frame) <= s.opts.Budget || s.err != nil || s.closing {
+			err := s.queue(frame, newline)
+			s.mu.Unlock()
+			return err
+		}
+		room := s.room
+		s.mu.Unlock()
+		select {
+		case <-room:
+		case <-s.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// queue appends a frame; s.mu is held.
+func (s *Stream) queue(frame []byte, newline bool) error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.closing {
+		return acp.ErrClosed
+	}
+	if s.opts.Trace != nil {
+		end := len(frame)
+		if !newline {
+			end--
+		}
+		s.opts.Trace(Out, frame[:end])
+	}
+	s.pending = append(s.pending, frame...)
+	if newline {
+		s.pending = append(s.pending, '\n')
+	}
+	s.kick()
+	return nil
+}
+
+// kick wakes the writer.
+func (s *Stream) kick() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it has been woken already
+	}
+}
+
+// keepBuffer is the largest write buffer that is kept for the next round.
+const keepBuffer = 64 << 10
+
+// write is the writing goroutine. It swaps two buffers with the producers, so that a write(2) carries
+// all that came during the one before it, and an idle stream writes at once.
+func (s *Stream) write() {
+	defer close(s.idle)
+	var buf []byte
+	for range s.wake {
+		for {
+			s.mu.Lock()
+			buf, s.pending = s.pending, buf[:0]
+			s.writing = len(buf)
+			stop := s.closing && len(buf) == 0 || s.err != nil
+			s.mu.Unlock()
+			if stop {
+				return
+			}
+			if len(buf) == 0 {
+				break
+			}
+			_, err := s.w.Write(buf)
+			if cap(buf) > keepBuffer {
+				buf = nil
+			}
+			s.mu.Lock()
+			s.writing = 0
+			close(s.room)
+			s.room = make(chan struct{})
+			s.mu.Unlock()
+			if err != nil {
+				s.fail(fmt.Errorf("write to the peer: %w", err))
+				return
+			}
+		}
+	}
+}
+
+// fail ends the stream for its first cause and wakes everyone.
+func (s *Stream) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+		close(s.ended)
+		s.kick()
+	}
+}
+
+func (s *Stream) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Flush waits until nothing is queued, ctx ends, or the stream does.
+func (s *Stream) Flush(ctx context.Context) error {
+	for {
+		s.mu.Lock()
+		queued, room, err := len(s.pending)+s.writing, s.room, s.err
+		s.mu.Unlock()
+		if queued == 0 {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-room:
+		case <-s.ended:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// Close implements jsonrpc2.ObjectStream. It takes no more messages, writes what is queued for at most
+// FlushTimeout, ends the stream and closes the writer and the reader where they are io.Closers. It
+// may be called from anywhere, more than once; every call waits for the first to finish.
+func (s *Stream) Close() error {
+	s.closeOnce.Do(func() {
+		s.mu.Lock()
+		s.closing = true
+		s.kick()
+		s.mu.Unlock()
+		t := time.NewTimer(s.opts.FlushTimeout)
+		defer t.Stop()
+		var err error
+		select {
+		case <-s.idle:
+		case <-t.C:
+			err = fmt.Errorf("close the stream: the peer did not read what was queued within %v", s.opts.FlushTimeout)
+		}
+		s.fail(acp.ErrClosed)
+		if f := s.failure(); err == nil && !errors.Is(f, acp.ErrClosed) {
+			err = f
+		}
+		for _, x := range []any{s.w, s.r} {
+			if c, ok := x.(io.Closer); ok {
+				_ = c.Close() // nothing is lost: all that could be written is
+			}
+		}
+		s.closeErr = err
+	})
+	return s.closeErr
+}
