@@ -1,0 +1,298 @@
+package jsonl
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"acp-agent/session"
+)
+
+const (
+	// headSize is read first: it holds the header and often the whole of a short
+	// session.
+	headSize = 16 << 10
+	// maxHeader bounds a header line.
+	maxHeader = 1 << 20
+	// tailSize is the unit of scanning backwards.
+	tailSize = 64 << 10
+)
+
+// titleMark stands in every session/title line as this package writes it.
+// Inside a JSON string its quotes would be escaped.
+var titleMark = []byte(`"type":"session/title"`)
+
+// listed is what List found in a file of that size and time.
+type listed struct {
+	size int64
+	mod  time.Time
+	info session.Info
+}
+
+// List returns every session, last active first, equal times by id. It reads
+// the header, the end of the file and back to the last title, no more.
+func (s *Store) List(ctx context.Context) ([]session.Info, error) {
+	entries, err := s.fs.ReadDir(s.dir)
+	if err != nil {
+		return nil, fmt.Errorf("listing the sessions in %s: %w", s.dir, err)
+	}
+	out := make([]session.Info, 0, len(entries))
+	seen := make(map[string]listed, len(entries))
+	for _, e := range entries {
+		id, ok := strings.CutSuffix(e.Name(), suffix)
+		if !ok || !safeID(id) || e.IsDir() {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("listing the sessions in %s: %w", s.dir, context.Cause(ctx))
+		}
+		got, err := s.look(id)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted since ReadDir
+		}
+		if err != nil {
+			got = listed{info: session.Info{Header: session.Header{ID: id}, Err: fmt.Errorf("reading the session log of %s: %w", id, err)}}
+		} else {
+			seen[id] = got
+		}
+		info := got.info
+		info.AdditionalDirectories = slices.Clone(info.AdditionalDirectories)
+		out = append(out, info)
+	}
+	s.mu.Lock()
+	s.listed = seen
+	s.mu.Unlock()
+	slices.SortFunc(out, func(a, b session.Info) int {
+		return cmp.Or(b.UpdatedAt.Compare(a.UpdatedAt), cmp.Compare(a.ID, b.ID))
+	})
+	return out, nil
+}
+
+// look describes one log, from memory if the file has not changed. Its error is
+// that of the file system; damage is in the info.
+func (s *Store) look(id string) (listed, error) {
+	path := filepath.Join(s.dir, id+suffix)
+	fi, err := s.fs.Stat(path)
+	if err != nil {
+		return listed{}, err
+	}
+	s.mu.Lock()
+	old, ok := s.listed[id]
+	s.mu.Unlock()
+	if ok && old.size == fi.Size() && old.mod.Equal(fi.ModTime()) {
+		return old, nil
+	}
+	f, err := s.fs.OpenFile(path, os.O_RDONLY, 0)
+	if err != nil {
+		return listed{}, err
+	}
+	defer f.Close() // opened for reading: nothing can be lost
+	out := listed{size: fi.Size(), mod: fi.ModTime()}
+	out.info, err = describe(f, fi.Size(), id, path)
+	if out.info.UpdatedAt.IsZero() {
+		out.info.UpdatedAt = fi.ModTime().UTC()
+	}
+	return out, err
+}
+
+// describe reads what List shows of a log of the given size.
+func describe(f io.ReaderAt, size int64, id, path string) (session.Info, error) {
+	info := session.Info{Header: session.Header{ID: id}}
+	line, err := headerLine(f, size)
+	if err != nil {
+		return info, err
+	}
+	h, err := session.DecodeHeader(line)
+	switch {
+	case len(line) == 0 || line[len(line)-1] != '\n' && !errors.Is(err, session.ErrVersion):
+		err = fmt.Errorf("%w: the file ends inside its header", session.ErrCorrupt)
+	case err == nil && h.ID != id:
+		err = fmt.Errorf("%w: the header is that of session %q", session.ErrCorrupt, h.ID)
+	}
+	if err != nil {
+		info.Err = fmt.Errorf("reading %s, line 1: %w", path, err)
+		return info, nil
+	}
+	info.Header, info.UpdatedAt = *h, h.CreatedAt
+	b := &backwards{f: f, low: int64(len(line)), pos: size}
+	if err := b.end(path, &info); err != nil {
+		return info, err
+	}
+	info.Title, err = b.title()
+	return info, err
+}
+
+// headerLine reads the first line with its LF, or all there is without one.
+func headerLine(f io.ReaderAt, size int64) ([]byte, error) {
+	for n := int64(headSize); ; n *= 8 {
+		buf := make([]byte, min(n, size))
+		if _, err := f.ReadAt(buf, 0); err != nil && !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if i := bytes.IndexByte(buf, '\n'); i >= 0 {
+			return buf[:i+1], nil
+		}
+		if n >= size || n > maxHeader {
+			return buf, nil
+		}
+	}
+}
+
+// backwards reads the lines of a log from its end.
+type backwards struct {
+	f io.ReaderAt
+	// low is where the events begin, pos where what has not been looked at ends.
+	low, pos int64
+	// buf holds the file from start up to pos or beyond.
+	buf   []byte
+	start int64
+}
+
+// end finds the time of the last whole event.
+func (b *backwards) end(path string, info *session.Info) error {
+	bad := 0
+	for b.pos > b.low {
+		from, line, err := b.line(b.pos)
+		if err != nil {
+			return err
+		}
+		if ts, ok := session.PeekTime(line); ok && line[len(line)-1] == '\n' {
+			info.UpdatedAt = ts
+			return nil
+		}
+		// One bad line at the end is a torn tail, which Open will cut.
+		if bad++; bad > 1 {
+			info.Err = fmt.Errorf("reading %s, byte %d: %w: no event line here", path, from, session.ErrCorrupt)
+			return nil
+		}
+		b.pos = from
+	}
+	return nil
+}
+
+// line returns the line that ends at end, and where it begins.
+func (b *backwards) line(end int64) (int64, []byte, error) {
+	for {
+		if b.start < end && b.buf != nil {
+			part := b.buf[:end-b.start]
+			if i := bytes.LastIndexByte(part[:len(part)-1], '\n'); i >= 0 {
+				return b.start + int64(i) + 1, part[i+1:], nil
+			}
+		}
+		if b.buf != nil && b.start <= b.low {
+			return b.low, b.buf[b.low-b.start : end-b.start], nil
+		}
+		if err := b.extend(end); err != nil {
+			return 0, nil, err
+		}
+	}
+}
+
+// extend reads a larger part of the file that ends at end. It doubles, so that
+// a line of any length costs its length a few times at most.
+func (b *backwards) extend(end int64) error {
+	n := int64(tailSize)
+	if b.buf != nil && b.start < end {
+		n = 2 * (end - b.start)
+	}
+	b.start = max(b.low, end-n)
+	b.buf = make([]byte, end-b.start)
+	return readFull(b.f, b.buf, b.start)
+}
+
+func readFull(f io.ReaderAt, buf []byte, off int64) error {
+	n, err := f.ReadAt(buf, off)
+	if n == len(buf) || errors.Is(err, io.EOF) {
+		clear(buf[n:]) // cut by another process meanwhile
+		return nil
+	}
+	return err
+}
+
+// title finds the last session/title event before pos.
+func (b *backwards) title() (string, error) {
+	for end := b.pos; end > b.low; {
+		if b.buf == nil || b.start >= end {
+			if err := b.window(end); err != nil {
+				return "", err
+			}
+		}
+		at := lastIndex(b.buf[:end-b.start], titleMark)
+		if at < 0 {
+			if b.start <= b.low {
+				return "", nil
+			}
+			// The mark may lie across the border of two windows.
+			end = min(b.start+int64(len(titleMark))-1, end-1)
+			b.buf = nil
+			continue
+		}
+		end = b.start + int64(at)
+		title, ok, err := b.titleAt(end)
+		if ok || err != nil {
+			return title, err
+		}
+	}
+	return "", nil
+}
+
+// window makes buf the part of the file of tailSize bytes that ends at end.
+func (b *backwards) window(end int64) error {
+	b.start = max(b.low, end-tailSize)
+	b.buf = make([]byte, end-b.start)
+	return readFull(b.f, b.buf, b.start)
+}
+
+// titleAt decodes the line round a mark. It is not a title when the mark was
+// found inside the raw JSON of another event.
+func (b *backwards) titleAt(mark int64) (string, bool, error) {
+	// An event's type stands at its front: a mark further in is something else.
+	const maxFront, maxTitle = 80, 64 << 10
+	from := max(b.low, mark-maxFront)
+	buf := make([]byte, maxFront+maxTitle)
+	n, err := b.f.ReadAt(buf, from)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return "", false, err
+	}
+	buf = buf[:n]
+	front := int(mark - from)
+	if i := bytes.LastIndexByte(buf[:front], '\n'); i >= 0 {
+		buf = buf[i+1:]
+	} else if from != b.low {
+		return "", false, nil
+	}
+	end := bytes.IndexByte(buf, '\n')
+	if end < 0 {
+		return "", false, nil
+	}
+	ev, err := session.DecodeEvent(buf[:end])
+	if err != nil {
+		return "", false, nil
+	}
+	t, ok := ev.Data.(*session.SessionTitle)
+	if !ok {
+		return "", false, nil
+	}
+	return t.Title, true, nil
+}
+
+// lastIndex is bytes.LastIndex by forward searches, which are vectorised.
+func lastIndex(s, sep []byte) int {
+	last := -1
+	for {
+		i := bytes.Index(s[last+1:], sep)
+		if i < 0 {
+			return last
+		}
+		last += 1 + i
+	}
+}
