@@ -1,0 +1,167 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Wire names the protocol that a provider speaks.
+type Wire string
+
+// The wires.
+const (
+	WireChat      Wire = "chat"      // OpenAI Chat Completions
+	WireResponses Wire = "responses" // OpenAI Responses
+	WireMessages  Wire = "messages"  // Anthropic Messages
+)
+
+// Provider is an endpoint that serves models.
+type Provider struct {
+	Name    string
+	BaseURL string
+	// KeyEnv is the variable that holds its key; empty when it needs none.
+	KeyEnv  string
+	Headers map[string]string
+	Wire    Wire
+	// Models are the names to offer in a client's model picker; the first is the
+	// default. Any other name may be used all the same.
+	Models []string
+}
+
+// builtin are the providers that need no config, in the order in which a default
+// model is looked for. A config table of the same name changes single fields.
+var builtin = []Provider{
+	{Name: "deepseek", BaseURL: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY", Wire: WireChat, Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"}},
+	{Name: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Wire: WireChat, Models: []string{"gpt-5.5"}},
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", Wire: WireMessages, Models: []string{"claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5"}},
+}
+
+// ProviderNames lists the providers: the built-in ones, then those of the config
+// file by name.
+func (c *Config) ProviderNames() []string {
+	var names []string
+	for i := range builtin {
+		names = append(names, builtin[i].Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.file.Providers)) {
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// Provider returns a provider with its endpoint.
+func (c *Config) Provider(name string) (Provider, error) {
+	p, ok := c.provider(name)
+	if !ok {
+		return Provider{}, &Error{What: fmt.Sprintf("no provider is called %q", name), Do: c.modelHelp()}
+	}
+	return p, nil
+}
+
+func (c *Config) provider(name string) (Provider, bool) {
+	var p Provider
+	i := slices.IndexFunc(builtin, func(p Provider) bool { return p.Name == name })
+	if i >= 0 {
+		p = builtin[i]
+	}
+	t, inFile := c.file.Providers[name]
+	if i < 0 && !inFile {
+		return p, false
+	}
+	p.Name = name
+	p.BaseURL = first(t.BaseURL, p.BaseURL)
+	p.KeyEnv = first(t.APIKeyEnv, p.KeyEnv)
+	p.Wire = Wire(first(string(t.Wire), string(p.Wire), string(WireChat)))
+	if t.Headers != nil {
+		p.Headers = t.Headers
+	}
+	if len(t.Models) > 0 {
+		p.Models = t.Models
+	}
+	if i >= 0 {
+		p.BaseURL = first(c.env.Get(strings.ToUpper(name)+"_BASE_URL"), p.BaseURL)
+	}
+	return p, true
+}
+
+// Key returns a provider's key: its variable, else the stored credential. It is
+// looked up anew at each call, so that a login is seen without a restart. A
+// provider that needs no key has the empty one; a missing key is an *Error with
+// Auth set.
+func (c *Config) Key(name string) (string, error) {
+	p, err := c.Provider(name)
+	if err != nil {
+		return "", err
+	}
+	if p.KeyEnv != "" {
+		if key := c.env.Get(p.KeyEnv); key != "" {
+			return key, nil
+		}
+	}
+	stored, err := c.credentials()
+	if err != nil {
+		return "", err
+	}
+	if key := stored[name]; key != "" || p.KeyEnv == "" {
+		return key, nil
+	}
+	return "", &Error{
+		What: "no API key for " + name,
+		Do:   "set " + p.KeyEnv + ", or run `acp-agent login`" + c.credentialsHint(),
+		Auth: true,
+	}
+}
+
+func (c *Config) keyVariables() []string {
+	var vars []string
+	for _, name := range c.ProviderNames() {
+		if p, _ := c.provider(name); p.KeyEnv != "" && !slices.Contains(vars, p.KeyEnv) {
+			vars = append(vars, p.KeyEnv)
+		}
+	}
+	return vars
+}
+
+// Environ is the environment of tools: the process's own less the providers'
+// keys, which a command has no business with. Everything else is inherited, so
+// that gh and the like still work. tools.env of the config file lets named keys
+// through.
+func (c *Config) Environ() []string { return c.environ(c.file.Tools.Env) }
+
+// HookEnviron is the environment of hooks, by the same rule and hooks.env.
+func (c *Config) HookEnviron() []string { return c.environ(c.file.Hooks.Env) }
+
+func (c *Config) environ(allowed []string) []string {
+	hidden := slices.DeleteFunc(c.keyVariables(), func(v string) bool {
+		return slices.ContainsFunc(allowed, func(a string) bool { return c.env.same(a, v) })
+	})
+	return c.env.without(hidden)
+}
+
+// minSecret is the length from which on a key is taken for one when text is
+// redacted: replacing every "x" of a log because a test uses the key "x" would
+// destroy it.
+const minSecret = 8
+
+// Secrets returns the keys that must not appear in logs, errors or traces.
+func (c *Config) Secrets() []string {
+	var out []string
+	add := func(s string) {
+		if len(s) >= minSecret && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	for _, v := range c.keyVariables() {
+		add(c.env.Get(v))
+	}
+	// Unreadable credentials hold no key that this process could leak.
+	stored, _ := c.credentials()
+	for _, name := range slices.Sorted(maps.Keys(stored)) {
+		add(stored[name])
+	}
+	return out
+}

@@ -1,0 +1,81 @@
+// Command acp-agent is a coding agent that editors and programs start and talk
+// to over the Agent Client Protocol on stdin and stdout.
+//
+// main owns the process: the real stdout, signals, the exit code. A subcommand
+// is flags → config → wiring → run; it holds no behaviour that a package could
+// hold.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"acp-agent/cmd/acp-agent/internal/config"
+)
+
+func main() { os.Exit(run(os.Args[1:])) }
+
+// run is the whole process but for the exit, so that the tests' binary can be
+// the command as well.
+func run(args []string) int {
+	stdout, err := takeStdout()
+	if err != nil {
+		return report(os.Stderr, fmt.Errorf("taking stdout: %w", err))
+	}
+	surviveBrokenPipes()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	cmd, err := parse(args, stdout, os.Stderr)
+	if err != nil {
+		return report(os.Stderr, err)
+	}
+	if cmd == nil { // help has been printed
+		return 0
+	}
+	a := &app{flags: cmd.flags, env: config.OSEnv(), stdin: os.Stdin, stdout: stdout, stderr: os.Stderr}
+	return report(os.Stderr, cmd.run(ctx, a))
+}
+
+// exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// usageError is a command line that cannot be run.
+type usageError struct{ msg string }
+
+func (e *usageError) Error() string { return e.msg }
+
+// errSilent ends the process with code 1 when everything has been said.
+var errSilent = errors.New("failed")
+
+// report prints an error as one line and returns the exit code.
+func report(w io.Writer, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if errors.Is(err, errSilent) {
+		return exitFailed
+	}
+	fmt.Fprintln(w, "acp-agent: "+oneLine(err.Error()))
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	if e, ok := errors.AsType[*config.Error](err); ok && e.Usage {
+		return exitUsage
+	}
+	return exitFailed
+}
+
+func oneLine(s string) string {
+	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
+
+// version is set by -ldflags "-X main.version=1.2.3" in a release build.
+var version string
+
+// versionString is the program's version: the release's, the module's when it
+// was installed by `go install`, else 0.0.0 with the commit it was built from.
+func versionString() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "0.0.0-dev"
+	}
+	if v := info.Main.Version; v != "" && v != "(devel)" {
+		return v
+	}
+	rev, dirty := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= 12:
+			rev = "+" + s.Value[:12]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			dirty = ".dirty"
+		}
+	}
+	return "0.0.0-dev" + rev + dirty
+}
+
+// versionCmd is acp-agent version.
+type versionCmd struct{}
+
+// Run prints the version and what it was built with.
+func (versionCmd) Run(a *app) error {
+	_, err := fmt.Fprintf(a.stdout, "acp-agent %s (%s %s/%s)\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
