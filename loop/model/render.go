@@ -1,0 +1,83 @@
+package model
+
+import (
+	"fmt"
+	"strings"
+
+	"acp-agent/session"
+)
+
+// Render returns a content block as the text and image blocks that a provider
+// can be sent, in order; every adapter uses it, so that a session reads the
+// same to all models. It is pure and deterministic, as the request's prefix
+// must not change from one call to the next.
+//
+// Text goes through byte for byte. A resource's text is a block of its own,
+// after one that names it, and is not touched either. What the model cannot be
+// shown becomes a note that says so, never nothing. Blocks that are not content
+// of a user's or a tool's message (reasoning, tool calls, results) give nil.
+func Render(b session.Block, images bool) []session.Block {
+	switch b.Type {
+	case session.BlockText:
+		return []session.Block{b}
+	case session.BlockImage:
+		if images && b.Data != "" {
+			return []session.Block{b}
+		}
+		return note("image", b, "this model takes no images")
+	case session.BlockAudio:
+		return note("audio", b, "this model takes no audio")
+	case session.BlockResourceLink:
+		return []session.Block{session.Text(renderLink(b))}
+	case session.BlockResource:
+		if b.Data == "" {
+			head := "Attached resource " + b.URI
+			if b.MimeType != "" {
+				head += " (" + b.MimeType + ")"
+			}
+			return []session.Block{session.Text(head + ":"), session.Text(b.Text)}
+		}
+		if images && strings.HasPrefix(b.MimeType, "image/") {
+			img := session.Block{Type: session.BlockImage, Data: b.Data, MimeType: b.MimeType, URI: b.URI}
+			return []session.Block{session.Text("Attached resource " + b.URI + " (" + b.MimeType + "):"), img}
+		}
+		return note("resource", b, "it is not text")
+	}
+	return nil
+}
+
+// renderLink writes a link as Markdown does: the model has seen many of those,
+// and it has tools to read what the link names.
+func renderLink(b session.Block) string {
+	name := b.Name
+	if name == "" {
+		name = b.Title
+	}
+	if name == "" {
+		name = b.URI
+	}
+	s := "[" + name + "](" + b.URI + ")"
+	if b.Description != "" {
+		s += ": " + b.Description
+	}
+	return s
+}
+
+func note(what string, b session.Block, why string) []session.Block {
+	s := "[" + what
+	if b.URI != "" {
+		s += " " + b.URI
+	}
+	if b.MimeType != "" {
+		s += ", " + b.MimeType
+	}
+	if b.Data != "" {
+		s += fmt.Sprintf(", %d bytes", base64Size(b.Data))
+	}
+	return []session.Block{session.Text(s + ", not shown: " + why + "]")}
+}
+
+// base64Size is the size of what padded or unpadded base64 text holds.
+func base64Size(s string) int {
+	return len(strings.TrimRight(s, "=")) * 3 / 4
+}
