@@ -72,6 +72,18 @@ type RequestPermissionOutcome struct {
 	Meta     Meta               `json:"_meta,omitzero"`
 }
 
+// check refuses what is neither a choice nor a cancellation: nothing may run on an answer that is not
+// understood.
+func (o *RequestPermissionOutcome) check() error {
+	switch {
+	case o.Outcome == OutcomeSelected && o.OptionID == "":
+		return fieldErrorf("optionId", "missing; it is required with outcome \"selected\"")
+	case o.Outcome != OutcomeSelected && o.Outcome != OutcomeCancelled:
+		return fieldErrorf("outcome", "unknown value %.60q; want \"selected\" or \"cancelled\"", string(o.Outcome))
+	}
+	return nil
+}
+
 // PermissionOutcome is the discriminator of RequestPermissionOutcome.
 type PermissionOutcome string
 
