@@ -126,7 +126,8 @@ type Answer struct {
 	// or PermissionRequest denial sets Permission to Deny instead.
 	Blocked bool
 	Reason  string
-	// ReasonToUser: the reason is the person's only (a prompt that was blocked).
+	// ReasonToUser: the reason is the person's only (a prompt that was blocked):
+	// it comes out in Outcome.Messages beside Reasons.
 	ReasonToUser bool
 
 	// Permission is Allow, Deny, Ask or Defer; PermissionReason goes with it.

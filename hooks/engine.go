@@ -2,6 +2,11 @@ package hooks
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,9 +26,301 @@ type Options struct {
 	// time until Close. rewake: an idle session should wake up for it. Nil drops
 	// it.
 	Deliver func(t Text, rewake bool)
+	// Notify is called with what the person should know of async handlers that
+	// failed. Nil drops it.
+	Notify func(Text)
 	// Now is the clock for durations; nil is time.Now.
 	Now func() time.Time
 	// Background is the life of async handlers; nil is context.Background. Close
 	// ends them too.
 	Background context.Context
+}
+
+// Set is the Engine of a session, and what the trust flow and the command line
+// need beside it.
+type Set struct {
+	opts   Options
+	bg     context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup // async handlers
+
+	byEvent map[Event][]*Handler
+	slots   map[string]chan struct{} // per dialect: running async handlers
+	stats   map[string]fileStamp
+
+	mu     sync.Mutex
+	counts map[string]int      // runs so far, by "<dialect>:<event>:"
+	said   map[string]struct{} // notices already given
+	spent  map[*Handler]bool   // Once handlers that were started
+	closed bool
+}
+
+var _ Engine = (*Set)(nil)
+
+// NewEngine makes the engine of a session from its loaded dialects. Trust of
+// each handler is settled here: managed layers run, layers that need trust ask
+// the store, the rest is trusted. A dialect may have settled it before.
+func NewEngine(o Options) *Set {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	bg := o.Background
+	if bg == nil {
+		bg = context.Background()
+	}
+	s := &Set{
+		opts: o, byEvent: map[Event][]*Handler{}, slots: map[string]chan struct{}{},
+		stats: map[string]fileStamp{}, counts: map[string]int{},
+		said: map[string]struct{}{}, spent: map[*Handler]bool{},
+	}
+	s.bg, s.cancel = context.WithCancel(bg)
+	for _, d := range o.Dialects {
+		for _, h := range d.Handlers() {
+			s.settle(h)
+			s.byEvent[h.Event] = append(s.byEvent[h.Event], h)
+		}
+		if l, ok := d.(AsyncLimiter); ok && l.AsyncLimit() > 0 {
+			s.slots[d.Name()] = make(chan struct{}, l.AsyncLimit())
+		}
+		if w, ok := d.(Watcher); ok {
+			for _, f := range w.Files() {
+				s.stats[f] = stamp(f)
+			}
+		}
+	}
+	return s
+}
+
+func (s *Set) settle(h *Handler) {
+	switch {
+	case h.Trust != "":
+	case h.Place.Layer == LayerManaged:
+		h.Trust = TrustManaged
+	case !h.Place.Layer.NeedsTrust():
+		h.Trust = TrustTrusted
+	case s.opts.Trust == nil:
+		h.Trust = TrustUntrusted
+	default:
+		h.Trust = s.opts.Trust.State(s.opts.ProjectDir, h)
+	}
+}
+
+// Has implements Engine: a handler that is held back counts until it has been
+// reported.
+func (s *Set) Has(e Event) bool {
+	hs := s.byEvent[e]
+	if len(hs) == 0 {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range hs {
+		if h.Why == "" && h.Trust.Runs() {
+			if !h.Once || !s.spent[h] {
+				return true
+			}
+			continue
+		}
+		if _, done := s.said[heldKey(h)]; !done {
+			return true
+		}
+	}
+	return false
+}
+
+func heldKey(h *Handler) string { return "held " + h.ID() }
+
+// Match implements Engine.
+func (s *Set) Match(c *Call) Batch {
+	if len(s.byEvent[c.Event]) == 0 {
+		return nil
+	}
+	b := &batch{s: s, call: c}
+	for _, d := range s.opts.Dialects {
+		for _, h := range d.Match(c) {
+			s.admit(b, d, h)
+		}
+	}
+	if len(b.entries) == 0 {
+		return nil
+	}
+	return b
+}
+
+// admit adds the handler to the batch, as one to run or as one to report.
+func (s *Set) admit(b *batch, d Dialect, h *Handler) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := &entry{d: d, h: h}
+	if why := heldReason(h); why != "" {
+		if !s.firstLocked(heldKey(h)) {
+			return
+		}
+		e.held = why
+	} else if h.Once {
+		if s.spent[h] {
+			return
+		}
+		s.spent[h] = true
+	}
+	key := d.Name() + ":" + string(b.call.Event) + ":"
+	s.counts[key]++
+	e.id = key + strconv.Itoa(s.counts[key])
+	b.entries = append(b.entries, e)
+}
+
+// heldReason says why the handler is not to be started, or "".
+func heldReason(h *Handler) string {
+	switch {
+	case h.Why != "":
+		return h.Why
+	case h.Trust.Runs():
+		return ""
+	case h.Trust == TrustModified:
+		return "it has changed since you trusted it"
+	case h.Trust == TrustRejected:
+		return "you rejected it"
+	}
+	return "you have not trusted it yet"
+}
+
+// first reports whether the key comes up for the first time in the session.
+func (s *Set) first(key string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.firstLocked(key)
+}
+
+func (s *Set) firstLocked(key string) bool {
+	if _, ok := s.said[key]; ok {
+		return false
+	}
+	s.said[key] = struct{}{}
+	return true
+}
+
+// Seen tells the engine of a handler id that a resumed session's log has, so
+// that ids count on instead of repeating.
+func (s *Set) Seen(handlerID string) {
+	i := strings.LastIndexByte(handlerID, ':')
+	n, err := strconv.Atoi(handlerID[i+1:])
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts[handlerID[:i+1]] = max(n, s.counts[handlerID[:i+1]])
+}
+
+// Handlers returns copies of all handlers, in dialect and config order.
+func (s *Set) Handlers() []Handler {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []Handler
+	for _, d := range s.opts.Dialects {
+		for _, h := range d.Handlers() {
+			out = append(out, *h)
+		}
+	}
+	return out
+}
+
+// Held returns the handlers that only wait for the person's trust.
+func (s *Set) Held() []Handler {
+	var out []Handler
+	for _, h := range s.Handlers() {
+		if h.Why == "" && (h.Trust == TrustUntrusted || h.Trust == TrustModified) {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// Approve lets the handlers with these ids (Handler.ID) run, in this session,
+// and with always in every later one of the project, as long as their content
+// stays what it is.
+func (s *Set) Approve(ids []string, always bool) error {
+	return s.decide(ids, always, TrustTrusted)
+}
+
+// Reject keeps the handlers with these ids from running and from being asked
+// about, with always in later sessions too.
+func (s *Set) Reject(ids []string, always bool) error {
+	return s.decide(ids, always, TrustRejected)
+}
+
+func (s *Set) decide(ids []string, always bool, st TrustState) error {
+	want := map[string]bool{}
+	for _, id := range ids {
+		want[id] = true
+	}
+	var hs []*Handler
+	s.mu.Lock()
+	for _, d := range s.opts.Dialects {
+		for _, h := range d.Handlers() {
+			if want[h.ID()] && h.Place.Layer.NeedsTrust() {
+				delete(want, h.ID())
+				h.Trust = st
+				hs = append(hs, h)
+			}
+		}
+	}
+	s.mu.Unlock()
+	if len(want) > 0 {
+		return fmt.Errorf("%d of %d hooks are not among those that need trust: list them again", len(want), len(ids))
+	}
+	if !always {
+		return nil
+	}
+	if s.opts.Trust == nil {
+		return fmt.Errorf("there is no trust store: the decision holds for this session only")
+	}
+	return s.opts.Trust.Set(s.opts.ProjectDir, hs, st)
+}
+
+// Changed reports whether a config file has changed, appeared or vanished since
+// the dialects were loaded: time to load them anew. It only asks for file
+// times. The trust store counts: another process may have written it.
+func (s *Set) Changed() bool {
+	for f, was := range s.stats {
+		if stamp(f) != was {
+			return true
+		}
+	}
+	return s.opts.Trust != nil && s.opts.Trust.changed()
+}
+
+// Close ends the async handlers and waits for them. What they would have said
+// is dropped.
+func (s *Set) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.mu.Unlock()
+	s.cancel()
+	s.wg.Wait()
+}
+
+// goAsync starts fn in the background unless the engine is closed.
+func (s *Set) goAsync(fn func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.wg.Go(fn)
+	return true
+}
+
+// fileStamp tells versions of a file apart; zero when there is none.
+type fileStamp struct {
+	mod  time.Time
+	size int64
+}
+
+func stamp(path string) fileStamp {
+	fi, err := os.Stat(path)
+	if err != nil {
+		return fileStamp{}
+	}
+	return fileStamp{mod: fi.ModTime(), size: fi.Size()}
 }

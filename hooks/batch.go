@@ -1,0 +1,320 @@
+package hooks
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// batch is a matched call.
+type batch struct {
+	s       *Set
+	call    *Call
+	entries []*entry
+	once    sync.Once
+	out     *Outcome
+}
+
+// entry is one handler of a batch. All but the last group is fixed by Match.
+type entry struct {
+	d    Dialect
+	h    *Handler
+	id   string
+	held string // why it is not started
+
+	exit   Exit
+	answer Answer
+	order  int64 // place among those that finished
+	took   time.Duration
+	async  bool // it went on in the background
+}
+
+var _ Batch = (*batch)(nil)
+
+// Runs implements Batch.
+func (b *batch) Runs() []Run {
+	var out []Run
+	for _, e := range b.entries {
+		if e.held == "" {
+			out = append(out, e.run())
+		}
+	}
+	return out
+}
+
+func (e *entry) run() Run {
+	return Run{Dialect: e.d.Name(), Handler: e.id, Matcher: e.h.Matcher, Command: e.h.Describe()}
+}
+
+// Run implements Batch. A second call returns the first one's outcome.
+func (b *batch) Run(ctx context.Context) *Outcome {
+	b.once.Do(func() { b.out = b.runAll(ctx) })
+	return b.out
+}
+
+func (b *batch) runAll(ctx context.Context) *Outcome {
+	payloads := map[string]func() ([]byte, error){}
+	for _, d := range b.s.opts.Dialects {
+		payloads[d.Name()] = sync.OnceValues(func() ([]byte, error) { return d.Payload(b.call) })
+	}
+	var (
+		wg       sync.WaitGroup
+		finished atomic.Int64
+	)
+	for _, e := range b.entries {
+		if e.held != "" {
+			continue
+		}
+		payload := payloads[e.d.Name()]
+		if e.h.Async {
+			// Made here, on the caller's goroutine, as the call's transcript may
+			// belong to the turn.
+			data, err := payload()
+			e.async = true
+			b.background(e, e.h, func(ctx context.Context) Exit { return b.exec(ctx, e, data, err) })
+			continue
+		}
+		wg.Go(func() {
+			start := b.s.opts.Now()
+			data, err := payload()
+			e.exit = b.exec(ctx, e, data, err)
+			if e.exit.Rest != nil {
+				e.async = true
+				b.detached(e)
+			} else {
+				e.answer = e.d.Decode(b.call, e.h, e.exit)
+			}
+			e.took = b.s.opts.Now().Sub(start)
+			e.order = finished.Add(1)
+		})
+	}
+	wg.Wait()
+	if ctx.Err() != nil {
+		return b.cancelled()
+	}
+	out := &Outcome{}
+	heard := make([]Heard, 0, len(b.entries))
+	for _, e := range b.entries {
+		out.Runs = append(out.Runs, b.result(e, out))
+		if e.held == "" && !e.async {
+			heard = append(heard, Heard{Answer: e.answer, Dialect: e.d.Name(), Handler: e.id, Order: int(e.order)})
+		}
+	}
+	Merge(out, b.call.Event, heard)
+	return out
+}
+
+// cancelled is the outcome after ctx has ended: what was said no longer counts
+// (reference fault 9.1 #2).
+func (b *batch) cancelled() *Outcome {
+	out := &Outcome{}
+	for _, e := range b.entries {
+		r := e.run()
+		r.Decision, r.Duration = Cancelled, e.took
+		out.Runs = append(out.Runs, r)
+	}
+	return out
+}
+
+func (b *batch) exec(ctx context.Context, e *entry, payload []byte, err error) Exit {
+	if err != nil {
+		return Exit{Code: -1, StartErr: fmt.Errorf("making its input: %w", err)}
+	}
+	return e.d.Exec(ctx, &Job{Call: b.call, Handler: e.h, Payload: payload, Background: b.s.bg})
+}
+
+// result turns an entry into its Run, caps its texts, and adds notices.
+func (b *batch) result(e *entry, out *Outcome) Run {
+	r := e.run()
+	r.Duration = e.took
+	switch {
+	case e.held != "":
+		r.Decision, r.Reason = Held, e.held
+		out.Notices = append(out.Notices, b.text(e, heldNotice(e.h, e.held)))
+		return r
+	case e.async:
+		r.Decision, r.Reason = Pass, "it goes on in the background"
+		return r
+	}
+	if e.exit.StartErr == nil {
+		code := e.exit.Code
+		r.ExitCode = &code
+	}
+	r.Stderr = Summary(e.exit.Stderr)
+	a := &e.answer
+	r.Decision, r.Reason = a.Decision, a.Why
+	if r.Decision == "" {
+		r.Decision = Pass
+	}
+	b.cap(e, out)
+	if r.Decision == Failed || r.Decision == TimedOut {
+		b.notice(e, out, string(r.Decision)+" "+e.h.ID(), failNotice(e.h, r.Decision, r.Reason))
+	}
+	for _, n := range a.Notices {
+		b.notice(e, out, n+" "+e.h.ID(), nameOf(e.h)+": "+n)
+	}
+	r.Injected = injected(b.call.Event, a)
+	return r
+}
+
+// cap applies the dialect's limits to the texts of an answer.
+func (b *batch) cap(e *entry, out *Outcome) {
+	c, ok := e.d.(Capper)
+	if !ok {
+		return
+	}
+	one := func(kind TextKind, text string) string {
+		var path string
+		short, over := c.Cap(e.h, kind, text, func(full string) (p string, err error) {
+			path, err = spill(b.s.opts.SpillDir, e.id, full)
+			return path, err
+		})
+		if over {
+			b.notice(e, out, "spill "+e.h.ID(), spillNotice(e.h, path))
+		}
+		return short
+	}
+	a := &e.answer
+	if a.Context != nil {
+		s := one(ContextText, *a.Context)
+		a.Context = &s
+	}
+	if a.Replace != nil {
+		s := one(ReplaceText, *a.Replace)
+		a.Replace = &s
+	}
+	if a.Message != "" {
+		a.Message = one(MessageText, a.Message)
+	}
+	if a.Reason != "" {
+		a.Reason = one(ReasonText, a.Reason)
+	}
+	if a.PermissionReason != "" {
+		a.PermissionReason = one(ReasonText, a.PermissionReason)
+	}
+}
+
+func (b *batch) text(e *entry, s string) Text {
+	return Text{Text: s, Dialect: e.d.Name(), Handler: e.id}
+}
+
+func (b *batch) notice(e *entry, out *Outcome, key, text string) {
+	if b.s.first(key) {
+		out.Notices = append(out.Notices, b.text(e, text))
+	}
+}
+
+// injected names the kinds of text that came out, for the log.
+func injected(ev Event, a *Answer) []string {
+	var out []string
+	switch {
+	case a.Blocked && a.Reason != "" && (ev == PostToolUse || ev == PostToolUseFailure),
+		a.Replace != nil:
+		out = append(out, "feedback")
+	case a.Blocked && a.Reason != "" && !a.ReasonToUser,
+		a.Permission == Deny && a.PermissionReason != "":
+		out = append(out, "reason")
+	}
+	if a.Context != nil {
+		out = append(out, "context")
+	}
+	return out
+}
+
+// background runs an async handler, or waits for a detached one, and delivers
+// what it says.
+func (b *batch) background(e *entry, h *Handler, exec func(context.Context) Exit) {
+	slots := b.s.slots[e.d.Name()]
+	b.s.goAsync(func() {
+		if slots != nil {
+			select {
+			case slots <- struct{}{}:
+				defer func() { <-slots }()
+			case <-b.s.bg.Done():
+				return
+			}
+		}
+		exit := exec(b.s.bg)
+		if exit.Rest != nil {
+			// It is in the background already: wait it out.
+			exit = <-exit.Rest
+		}
+		if b.s.bg.Err() != nil || exit.Cancelled {
+			return
+		}
+		late := &entry{d: e.d, h: h, id: e.id, exit: exit, answer: e.d.Decode(b.call, h, exit)}
+		var out Outcome
+		b.cap(late, &out)
+		b.deliver(late, &out)
+	})
+}
+
+// detached follows a handler that printed {"async":true} on its own.
+func (b *batch) detached(e *entry) {
+	h := *e.h
+	h.Async = true
+	rest := e.exit.Rest
+	b.background(e, &h, func(context.Context) Exit { return <-rest })
+}
+
+func (b *batch) deliver(e *entry, out *Outcome) {
+	a := &e.answer
+	if a.Decision == Failed || a.Decision == TimedOut {
+		b.notice(e, out, string(a.Decision)+" "+e.h.ID(), failNotice(e.h, a.Decision, a.Why))
+	}
+	if b.s.opts.Notify != nil {
+		for _, t := range out.Notices {
+			b.s.opts.Notify(t)
+		}
+	}
+	if b.s.opts.Deliver == nil {
+		return
+	}
+	if a.Blocked && a.Reason != "" {
+		b.s.opts.Deliver(b.text(e, a.Reason), e.h.Rewake)
+	}
+	if a.Context != nil {
+		b.s.opts.Deliver(b.text(e, *a.Context), false)
+	}
+	// An async hook's systemMessage goes to the model too (facts 1.6).
+	if a.Message != "" {
+		b.s.opts.Deliver(b.text(e, a.Message), false)
+	}
+}
+
+// nameOf is how a handler is called in notices.
+func nameOf(h *Handler) string {
+	cmd, _, more := strings.Cut(h.Describe(), "\n")
+	if short := Head(cmd, 120); short != cmd || more {
+		cmd = short + "…"
+	}
+	if cmd == "" {
+		return string(h.Event) + " hook of " + h.Place.File
+	}
+	return string(h.Event) + " hook `" + cmd + "`"
+}
+
+func failNotice(h *Handler, d Decision, why string) string {
+	if d == TimedOut {
+		return nameOf(h) + " " + why + " and was ended; it decided nothing."
+	}
+	return nameOf(h) + " failed: " + why
+}
+
+func heldNotice(h *Handler, why string) string {
+	s := nameOf(h) + " of " + h.Place.File + " was not run: " + why + "."
+	if h.Why == "" && (h.Trust == TrustUntrusted || h.Trust == TrustModified) {
+		s += " Read it, then run `acp-agent hooks trust`."
+	}
+	return s
+}
+
+func spillNotice(h *Handler, path string) string {
+	if path == "" {
+		return nameOf(h) + " wrote more than the limit; the model got the start of it."
+	}
+	return nameOf(h) + " wrote more than the limit; the model got the start of it, the rest is in " + path + "."
+}

@@ -1,0 +1,117 @@
+package hooks
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// StreamText is the text of a stream (stderr, plain stdout) as it goes to the
+// model: less the one line end, \n or \r\n, that echo puts there; bytes that
+// are not UTF-8 become U+FFFD; nothing else is touched.
+func StreamText(b []byte) string {
+	if n := len(b); n > 0 && b[n-1] == '\n' {
+		b = b[:n-1]
+		if n > 1 && b[n-2] == '\r' {
+			b = b[:n-2]
+		}
+	}
+	return ValidText(b)
+}
+
+// ValidText decodes bytes as UTF-8, each byte that is not becoming U+FFFD.
+func ValidText(b []byte) string {
+	if utf8.Valid(b) {
+		return string(b)
+	}
+	return string([]rune(string(b)))
+}
+
+var bom = []byte("\xef\xbb\xbf")
+
+// TrimForTest returns the bytes that the first-character test of an output looks
+// at: without a byte order mark and without leading blanks.
+func TrimForTest(b []byte) []byte {
+	return bytes.TrimLeft(bytes.TrimPrefix(b, bom), " \t\r\n\v\f")
+}
+
+// WholeObject reports whether the output is one complete JSON object, so that
+// nothing is gained by waiting for more.
+func WholeObject(b []byte) bool {
+	b = TrimForTest(b)
+	return len(b) > 0 && b[0] == '{' && json.Valid(b)
+}
+
+// Summary is the start of a stream for people and for the log: at most 500
+// characters, cut on a rune.
+func Summary(b []byte) string {
+	const limit = 500
+	if len(b) > 4*limit+4 {
+		b = b[:4*limit+4]
+	}
+	s := strings.TrimSpace(ValidText(b))
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return string([]rune(s)[:limit])
+}
+
+// Head returns at most n bytes from the start of s, cut on a rune.
+func Head(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
+// Tail returns at most n bytes from the end of s, cut on a rune.
+func Tail(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	i := len(s) - n
+	for i < len(s) && !utf8.RuneStart(s[i]) {
+		i++
+	}
+	return s[i:]
+}
+
+// spill writes a text to a new file that only the person can read, in a
+// directory that only the person can enter: hook output may hold secrets.
+func spill(dir, name, text string) (string, error) {
+	if dir == "" {
+		return "", fmt.Errorf("keeping the full text of %s: no directory is set for it", name)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", fmt.Errorf("keeping the full text of %s: %w", name, err)
+	}
+	// CreateTemp makes the file 0600.
+	f, err := os.CreateTemp(dir, fileSafe(name)+"-*.txt")
+	if err != nil {
+		return "", fmt.Errorf("keeping the full text of %s: %w", name, err)
+	}
+	_, err = f.WriteString(text)
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return "", fmt.Errorf("keeping the full text of %s: %w", name, err)
+	}
+	return filepath.Clean(f.Name()), nil
+}
+
+func fileSafe(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' {
+			return r
+		}
+		return '-'
+	}, s)
+}
