@@ -1,0 +1,333 @@
+package codex
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"acp-agent/hooks"
+)
+
+// DiscoverOptions say where to look. Empty directories are not looked at.
+type DiscoverOptions struct {
+	// Cwd is where the session starts.
+	Cwd string
+	// CodexHome is $CODEX_HOME; empty stands for Home/.codex.
+	Home, CodexHome string
+	// SystemDir is /etc/codex.
+	SystemDir string
+	// Extra are files named on the command line: a hooks.json, or a file with a
+	// [hooks] table when its name ends in .toml. They count as trusted.
+	Extra []string
+}
+
+// File is one place that hooks may come from. A file that is not there is
+// listed too (it may appear while the session runs).
+type File struct {
+	// Path is absolute.
+	Path  string
+	Layer hooks.Layer
+	// Missing: there is no such file. Dropped: it is there, and nothing of it
+	// applies; a Problem says why.
+	Missing, Dropped bool
+
+	config *config
+	data   []byte // for line and column; nil for TOML
+	// managed: an administrator's, which runs unasked.
+	managed bool
+	// off says why none of its handlers runs.
+	off string
+	// projectUntrusted: Codex's own config says so of the project.
+	projectUntrusted bool
+	state            map[string]hookState
+}
+
+// problem is a fault in the file, with the place as exact as it is known.
+func (f *File) problem(off int, path, text string) hooks.Problem {
+	where := path
+	if off >= 0 && f.data != nil {
+		where = strings.TrimSuffix((&placedError{off: off}).in(f.data), ": ")
+		if path != "" {
+			where += " (" + path + ")"
+		}
+	}
+	return hooks.Problem{File: f.Path, Where: where, Text: text}
+}
+
+// finder collects the files of one Discover.
+type finder struct {
+	files    []File
+	problems []hooks.Problem
+	real     map[string]bool
+	// state and projects are the user's; Codex takes no one else's (facts 2.4).
+	state    map[string]hookState
+	projects map[string]string
+	// enabled is [features] hooks, the user's over the system's, and where it
+	// was said.
+	enabled     *bool
+	enabledAt   string
+	pinned      bool   // the administrator's requirements have the last word
+	managedOnly string // the file that says allow_managed_hooks_only
+}
+
+// Discover finds and reads the hooks of all layers, lowest first (facts 2.4):
+// the administrator's requirements, the system's, the user's, the project's
+// from its root down to Cwd, the administrator's legacy managed_config.toml,
+// and the files named on the command line. A file that Codex would drop is
+// dropped whole and a Problem says so.
+func Discover(o DiscoverOptions) ([]File, []hooks.Problem) {
+	d := &finder{real: map[string]bool{}}
+	if o.SystemDir != "" {
+		d.requirements(filepath.Join(o.SystemDir, "requirements.toml"))
+		d.layer(o.SystemDir, hooks.LayerSystem)
+	}
+	home := o.CodexHome
+	if home == "" && o.Home != "" {
+		home = filepath.Join(o.Home, ".codex")
+	}
+	if home != "" {
+		d.layer(home, hooks.LayerUser)
+	}
+	if o.Cwd != "" {
+		d.project(o.Cwd)
+	}
+	if o.SystemDir != "" {
+		d.tomlFile(filepath.Join(o.SystemDir, "managed_config.toml"), hooks.LayerManaged)
+	}
+	for _, path := range o.Extra {
+		d.explicit(path, o.Cwd)
+	}
+	d.switches()
+	return d.files, d.problems
+}
+
+// layer reads a directory's hooks.json and config.toml.
+func (d *finder) layer(dir string, layer hooks.Layer) {
+	first := len(d.files)
+	d.jsonFile(filepath.Join(dir, "hooks.json"), layer)
+	d.tomlFile(filepath.Join(dir, "config.toml"), layer)
+	var both []string
+	for _, f := range d.files[first:] {
+		if f.config != nil && len(f.config.groups) > 0 {
+			both = append(both, f.Path)
+		}
+	}
+	if len(both) == 2 {
+		d.problems = append(d.problems, hooks.Problem{File: both[0], Text: fmt.Sprintf(
+			"hooks are loaded from this file and from %s; keep a layer's hooks in one of the two", both[1])})
+	}
+}
+
+// read loads a file once, whatever names lead to it. It returns nil when there
+// is nothing more to do with it.
+func (d *finder) read(path string, layer hooks.Layer) (*File, []byte) {
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs
+	}
+	f := File{Path: path, Layer: layer, managed: layer == hooks.LayerManaged || layer == hooks.LayerSystem}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path
+	}
+	if d.real[real] {
+		return nil, nil
+	}
+	d.real[real] = true
+	data, err := os.ReadFile(path)
+	if err != nil {
+		f.Missing = errors.Is(err, fs.ErrNotExist)
+		if !f.Missing {
+			f.Dropped = true
+			d.problems = append(d.problems, hooks.Problem{File: path, Text: fmt.Sprintf(
+				"the file cannot be read, so its hooks do not run: %v", reason(err))})
+		}
+		data = nil
+	}
+	d.files = append(d.files, f)
+	return &d.files[len(d.files)-1], data
+}
+
+// reason is an error without the path that the message names already.
+func reason(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+func (d *finder) drop(f *File, err error) {
+	f.Dropped = true
+	where, text := "", err.Error()
+	var pe *placedError
+	if errors.As(err, &pe) {
+		p := f.problem(pe.off, pe.path, pe.msg)
+		where, text = p.Where, p.Text
+	}
+	d.problems = append(d.problems, hooks.Problem{File: f.Path, Where: where,
+		Text: text + "; Codex drops the whole file for this, so none of its hooks run"})
+}
+
+func (d *finder) notes(f *File, notes []note) {
+	for _, n := range notes {
+		d.problems = append(d.problems, f.problem(n.off, n.path, n.text))
+	}
+}
+
+func (d *finder) jsonFile(path string, layer hooks.Layer) {
+	f, data := d.read(path, layer)
+	if f == nil || f.Missing || f.Dropped {
+		return
+	}
+	f.data = data
+	c, err := parseHooksJSON(data)
+	if err != nil {
+		d.drop(f, err)
+		return
+	}
+	f.config = c
+	d.notes(f, c.notes)
+}
+
+// tomlFile reads a layer's config.toml: its hooks and its switches.
+func (d *finder) tomlFile(path string, layer hooks.Layer) {
+	f, data := d.read(path, layer)
+	if f == nil || f.Missing || f.Dropped {
+		return
+	}
+	l, err := parseTOML(data)
+	if err != nil {
+		d.drop(f, err)
+		return
+	}
+	d.notes(f, l.notes)
+	switch layer {
+	case hooks.LayerUser:
+		d.state, d.projects = l.state, l.projects
+		fallthrough
+	case hooks.LayerSystem, hooks.LayerManaged:
+		if l.enabled != nil && !d.pinned {
+			d.enabled, d.enabledAt = l.enabled, f.Path
+		}
+	case hooks.LayerProject:
+		// A repository may switch its own hooks off, never the person's.
+		if l.enabled != nil && !*l.enabled {
+			d.offBeside(f, fmt.Sprintf("hooks are switched off by [features] in %s", f.Path))
+		}
+	}
+	d.take(f, l)
+}
+
+func (d *finder) take(f *File, l *layerTOML) {
+	switch {
+	case l.hooksErr != nil:
+		d.drop(f, l.hooksErr)
+	case l.hooks != nil:
+		f.config = l.hooks
+		d.notes(f, l.hooks.notes)
+	}
+}
+
+// offBeside switches the files of the same directory off.
+func (d *finder) offBeside(f *File, why string) {
+	for i := range d.files {
+		if filepath.Dir(d.files[i].Path) == filepath.Dir(f.Path) {
+			d.files[i].off = why
+		}
+	}
+}
+
+// requirements reads the administrator's hooks, which need a directory for
+// their scripts: Codex refuses to start without it.
+func (d *finder) requirements(path string) {
+	f, data := d.read(path, hooks.LayerManaged)
+	if f == nil || f.Missing || f.Dropped {
+		return
+	}
+	l, err := parseTOML(data)
+	if err != nil {
+		d.drop(f, err)
+		return
+	}
+	if l.managedOnly {
+		d.managedOnly = f.Path
+	}
+	if l.enabled != nil {
+		d.enabled, d.enabledAt, d.pinned = l.enabled, f.Path, true
+	}
+	if l.hooks != nil && len(l.hooks.groups) > 0 {
+		if err := checkManagedDir(l.managedDir); err != nil {
+			d.drop(f, err)
+			return
+		}
+	}
+	d.take(f, l)
+}
+
+func checkManagedDir(dir string) error {
+	at := "hooks." + managedDirKey
+	if dir == "" {
+		return fmt.Errorf("%s is missing; managed hooks need the directory of their scripts", at)
+	}
+	if !filepath.IsAbs(dir) {
+		return fmt.Errorf("%s is %q, which is not an absolute path", at, dir)
+	}
+	if fi, err := os.Stat(dir); err != nil || !fi.IsDir() {
+		return fmt.Errorf("%s is %q, which is no directory", at, dir)
+	}
+	return nil
+}
+
+// explicit reads a file that the person has named.
+func (d *finder) explicit(path, cwd string) {
+	if !filepath.IsAbs(path) && cwd != "" {
+		path = filepath.Join(cwd, path)
+	}
+	before := len(d.files)
+	if strings.EqualFold(filepath.Ext(path), ".toml") {
+		d.tomlFile(path, hooks.LayerExplicit)
+	} else {
+		d.jsonFile(path, hooks.LayerExplicit)
+	}
+	if len(d.files) > before && d.files[before].Missing {
+		d.problems = append(d.problems, hooks.Problem{File: d.files[before].Path,
+			Text: "there is no such file; it was named as a file of Codex hooks"})
+	}
+}
+
+// project reads every .codex from the repository's root down to cwd.
+func (d *finder) project(cwd string) {
+	abs, err := filepath.Abs(cwd)
+	if err != nil {
+		return
+	}
+	first := len(d.files)
+	root, checkout := projectRoot(abs)
+	for _, dir := range chain(root, abs) {
+		if rel, err := filepath.Rel(root, dir); err == nil && checkout != root {
+			dir = filepath.Join(checkout, rel)
+		}
+		d.layer(filepath.Join(dir, ".codex"), hooks.LayerProject)
+	}
+	for i := range d.files[first:] {
+		f := &d.files[first+i]
+		f.projectUntrusted = d.projects[root] == "untrusted" || d.projects[checkout] == "untrusted"
+	}
+}
+
+// switches applies what was said for all files, once all are read.
+func (d *finder) switches() {
+	for i := range d.files {
+		f := &d.files[i]
+		f.state = d.state
+		switch {
+		case d.enabled != nil && !*d.enabled && f.Layer != hooks.LayerExplicit:
+			f.off = fmt.Sprintf("hooks are switched off by [features] in %s", d.enabledAt)
+		case d.managedOnly != "" && !f.managed:
+			f.off = fmt.Sprintf("%s allows managed hooks only", d.managedOnly)
+		}
+	}
+}

@@ -1,0 +1,41 @@
+// Package codex runs hooks that a person has written for OpenAI's Codex CLI:
+// it reads their hooks.json and config.toml, matches their groups, writes the
+// stdin payload that they expect and reads their answer, all as Codex 0.171.0
+// does it. Everything that is not of the dialect (processes, merging, trust
+// store, logging) is package hooks'.
+//
+// # Where the rules come from
+//
+// The rules were taken from three places, in this order: black-box runs of the
+// released 0.171.0 binary (testdata/observed.jsonl holds 68 of them, and
+// TestObserved replays every one), the JSON schemas which that binary carries
+// (testdata/schemas), and the public source of August 2026 where the first two
+// are silent. Comments name the section of the notes that these were written
+// down in, as "facts 2.5".
+//
+//	facts 2.1  events and payloads      payload.go, appendix A for the key order
+//	facts 2.2  matchers                 matcher.go
+//	facts 2.3  handlers, strictness     config.go, toml.go, node.go
+//	facts 2.4  files, layers, trust     discover.go, layers.go, trust.go
+//	facts 2.5  answers                  decode.go, wire.go, spill.go
+//	facts 2.7  processes                dialect.go
+//	facts 7    seen in the wild         tools.go, patch.go
+//
+// # What differs from the vendor on purpose
+//
+//   - A stop hook's reason reaches the model as it is, not in a <hook_prompt>
+//     element with an id; a denial's reason is the tool's result as it is, not
+//     "Command blocked by PreToolUse hook: …". What a hook says is the hook's.
+//   - A text taken from a stream loses one line end, where Codex trims every
+//     blank at both ends. A JSON text loses nothing, where Codex trims reasons.
+//   - Stop reasons are never shortened: a stop hook's reason is an instruction,
+//     and half an instruction is worse than none. Contexts are (see spill.go),
+//     into files that only their owner can read; Codex leaves them readable.
+//   - What Codex skips in silence (an untrusted handler in exec mode, a key that
+//     it does not know, an event that it does not have) is said.
+//   - The native tool names (bash, edit, write, …) match in an exact-name list
+//     beside Codex's own, since this agent's tools go by those names.
+package codex
+
+// Name is the dialect's name in handler ids, logs and Texts.
+const Name = "codex"

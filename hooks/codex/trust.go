@@ -1,0 +1,73 @@
+package codex
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"path/filepath"
+
+	"acp-agent/hooks"
+)
+
+// Codex keeps its own trust in the user's config.toml, one table a handler:
+//
+//	[hooks.state."/home/u/p/.codex/hooks.json:pre_tool_use:0:0"]
+//	trusted_hash = "sha256:…"
+//
+// A person who has trusted a handler there has read exactly this content, so
+// it counts here as well (facts 2.4). Both, key and hash, are Codex's:
+// TestHash holds hashes that 0.171.0 reported.
+
+// codexHash is the hash that Codex gives the handler: of the compact JSON, keys
+// sorted, of {event_name, matcher, hooks: [the handler with its defaults
+// filled in]}. Keys without a value are left out, and a matcher that does not
+// count is without one.
+func codexHash(g *group, h *handler, goos string) string {
+	w := hooks.NewObject(nil)
+	w.Str("event_name", events[g.event])
+	in := hooks.NewObject([]byte{'['})
+	if h.contextLimit != nil && *h.contextLimit != defaultContextLimit {
+		in.Int("additionalContextLimit", int64(*h.contextLimit))
+	}
+	in.Bool("async", h.async)
+	if h.kind == commandHandler {
+		in.Str("command", h.effective(goos))
+	}
+	if h.kind == mcpToolHandler {
+		input := &node{kind: objectNode}
+		if h.input != nil {
+			input = h.input
+		}
+		in.Raw("input", input.sorted())
+		in.Str("server", h.server)
+	}
+	if h.statusMessage != nil {
+		in.Str("statusMessage", *h.statusMessage)
+	}
+	in.Int("timeout", int64(h.seconds(g.event)))
+	if h.kind == mcpToolHandler {
+		in.Str("tool", h.tool)
+	}
+	in.Str("type", string(h.kind))
+	w.Raw("hooks", append(in.Close(), ']'))
+	if g.matcherWritten && hasSubject(g.event) {
+		w.Str("matcher", g.matcher)
+	}
+	sum := sha256.Sum256(w.Close())
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// stateOf finds Codex's record of a handler. Codex writes the path as it went
+// to it, which may be the real one or one through a link.
+func stateOf(states map[string]hookState, file string, g *group, h *handler) (hookState, bool) {
+	names := []string{file}
+	if real, err := filepath.EvalSymlinks(file); err == nil && real != file {
+		names = append(names, real)
+	}
+	for _, f := range names {
+		if s, ok := states[fmt.Sprintf("%s:%s:%d:%d", f, events[g.event], g.index, h.index)]; ok {
+			return s, true
+		}
+	}
+	return hookState{}, false
+}
