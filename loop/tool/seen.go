@@ -17,16 +17,20 @@ type Seen struct {
 func NewSeen() *Seen { return &Seen{files: map[string][sha256.Size]byte{}} }
 
 // Note records that the file's content is known.
-func (s *Seen) Note(path string, data []byte) {
+func (s *Seen) Note(path string, data []byte) { s.NoteSum(path, sha256.Sum256(data)) }
+
+// NoteSum is Note for content that was streamed.
+func (s *Seen) NoteSum(path string, sum [sha256.Size]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.files[path] = sha256.Sum256(data)
+	s.files[path] = sum
 }
 
 // Known reports whether the file was seen, and whether data is that version.
 func (s *Seen) Known(path string, data []byte) (seen, same bool) {
+	now := sha256.Sum256(data)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sum, ok := s.files[path]
-	return ok, ok && sum == sha256.Sum256(data)
+	return ok, ok && sum == now
 }

@@ -76,7 +76,7 @@ type Result struct {
 	Events []session.Data
 }
 
-// Textf and errors are made with these.
+// Text returns a result with that text.
 func Text(s string) Result { return Result{Content: []session.Block{session.Text(s)}} }
 
 // Fail returns an error result with that text.
@@ -134,7 +134,7 @@ type Env struct {
 	Progress func(Progress)
 	// Seen is the session's memory of file versions (read before write).
 	Seen *Seen
-	// Window and Images describe the model in use.
+	// Images: the model in use takes image blocks in tool results.
 	Images bool
 }
 
