@@ -6,14 +6,14 @@ import (
 	"runtime/debug"
 )
 
-// version is set by -ldflags "-X main.version=1.2.3" in a release build.
-var version string
+// buildVersion is set by -ldflags "-X main.buildVersion=1.2.3" in a release build.
+var buildVersion string
 
-// versionString is the program's version: the release's, the module's when it
+// version is the program's version: the release's, the module's when it
 // was installed by `go install`, else 0.0.0 with the commit it was built from.
-func versionString() string {
-	if version != "" {
-		return version
+func version() string {
+	if buildVersion != "" {
+		return buildVersion
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -39,6 +39,6 @@ type versionCmd struct{}
 
 // Run prints the version and what it was built with.
 func (versionCmd) Run(a *app) error {
-	_, err := fmt.Fprintf(a.stdout, "acp-agent %s (%s %s/%s)\n", versionString(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(a.stdout, "acp-agent %s (%s %s/%s)\n", version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

@@ -118,3 +118,22 @@ func (e Env) without(names []string) []string {
 	}
 	return out
 }
+
+// Isolated returns the environment for a child that must not see the person's
+// own setup: another home, no variables of this program, of the two hook
+// vendors or of the providers. The rest, PATH above all, stays.
+func (e Env) Isolated(home string) []string {
+	var out []string
+	for _, kv := range e.list {
+		k, _, _ := strings.Cut(kv, "=")
+		up := strings.ToUpper(k)
+		switch {
+		case strings.HasPrefix(up, "ACP_AGENT_"), strings.HasPrefix(up, "XDG_"), strings.HasPrefix(up, "CLAUDE_"), strings.HasPrefix(up, "CODEX_"),
+			strings.HasSuffix(up, "_API_KEY"), strings.HasSuffix(up, "_BASE_URL"),
+			up == "HOME", up == "USERPROFILE", up == "APPDATA", up == "LOCALAPPDATA":
+			continue
+		}
+		out = append(out, kv)
+	}
+	return append(out, "HOME="+home, "USERPROFILE="+home, "APPDATA="+filepath.Join(home, "AppData"), "LOCALAPPDATA="+filepath.Join(home, "LocalAppData"))
+}

@@ -1,0 +1,6 @@
+package main
+
+import "embed"
+
+//go:embed demo
+var demoFS embed.FS
