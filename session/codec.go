@@ -44,7 +44,7 @@ func appendData(dst []byte, d Data) ([]byte, error) {
 	var err error
 	switch d := d.(type) {
 	case *Unknown:
-		return append(dst, d.Raw...), nil
+		return appendRaw(dst, d.Raw)
 	case *AssistantChunk:
 		w := objectWriter{dst: append(dst, '{')}
 		w.int("turn", int64(d.Turn))
@@ -91,7 +91,9 @@ func appendMessage(w objectWriter, content []Block, src Source, meta json.RawMes
 	w.dst = append(w.dst, body...)
 	if len(meta) > 0 {
 		w.key("meta")
-		w.dst = append(w.dst, meta...)
+		if w.dst, err = appendRaw(w.dst, meta); err != nil {
+			return nil, err
+		}
 	}
 	return append(w.dst, '}'), nil
 }
@@ -108,6 +110,19 @@ func appendBlocks(dst []byte, blocks []Block) ([]byte, error) {
 		}
 	}
 	return append(dst, ']'), nil
+}
+
+// appendRaw appends JSON that somebody else wrote. It is checked, and compacted:
+// a line end in it would break the log's framing.
+func appendRaw(dst []byte, raw json.RawMessage) ([]byte, error) {
+	if len(raw) == 0 {
+		return append(dst, "null"...), nil
+	}
+	buf := bytes.NewBuffer(dst)
+	if err := json.Compact(buf, raw); err != nil {
+		return dst, fmt.Errorf("raw JSON member: %w", err)
+	}
+	return buf.Bytes(), nil
 }
 
 // encode is json.Marshal without HTML escaping, so that a log can be grepped
@@ -146,8 +161,12 @@ func DecodeHeader(line []byte) (*Header, error) {
 	return out, nil
 }
 
-// DecodeEvent reads one event line. Errors wrap ErrCorrupt.
+// DecodeEvent reads one event line. Errors wrap ErrCorrupt. The event keeps
+// nothing of line.
 func DecodeEvent(line []byte) (Event, error) {
+	if ev, ok := fastEvent(line); ok {
+		return ev, nil
+	}
 	var j struct {
 		Seq  uint64          `json:"seq"`
 		TS   time.Time       `json:"ts"`
@@ -206,6 +225,8 @@ func cutFront(line []byte) (seq uint64, ts time.Time, rest []byte, ok bool) {
 	if end < 0 {
 		return 0, time.Time{}, nil, false
 	}
-	ts, err := time.Parse(time.RFC3339, string(line[:end]))
-	return seq, ts, line[end+1:], err == nil
+	if err := ts.UnmarshalText(line[:end]); err != nil {
+		return 0, time.Time{}, nil, false
+	}
+	return seq, ts, line[end+1:], true
 }

@@ -9,8 +9,8 @@
 // the content blocks on unchanged: no layer wraps, trims, joins or labels them.
 //
 // The event names and fields are those of the reference system's recordings
-// where it has the same event, so that its session.jsonl files decode with this
-// package as they are (see DecodeLine).
+// where it has the same event, so that the payloads of its session.jsonl files
+// decode with this package as they are (DecodeData).
 //
 // It is not a store (session/jsonl is) and knows nothing of ACP, hooks or any
 // provider's wire.

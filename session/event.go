@@ -56,6 +56,16 @@ const (
 	TypeTodoWrite          Type = "todo/write"
 )
 
+// Types are all of them, in the order above.
+var Types = []Type{
+	TypeTurnStart, TypeTurnEnd, TypeStepStart, TypeStepEnd,
+	TypeUserMessage, TypeSteeringMessage, TypeContextMessage,
+	TypeRequestHeader, TypeRequestSent, TypeAssistantChunk, TypeAssistantMessage,
+	TypeToolCall, TypeToolResult, TypeHookInvoked, TypeHookResult,
+	TypePermissionAsked, TypePermissionAnswered, TypeNotice, TypeModelRetry,
+	TypeModeSet, TypeConfigSet, TypeSessionTitle, TypeUsage, TypeCompaction, TypeTodoWrite,
+}
+
 // Data is the payload of an event: a pointer to one of the structs below, or
 // *Unknown for a type that this version does not know.
 type Data interface{ EventType() Type }

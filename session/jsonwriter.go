@@ -86,7 +86,9 @@ func AppendString(dst []byte, s string) []byte {
 			case 0x2029:
 				dst = append(dst, `\u2029`...)
 			default:
-				dst = append(dst, `\ufffd`...)
+				// As a character, not as an escape: what is read back and written
+				// again must be the same bytes, or digests would differ.
+				dst = append(dst, "\ufffd"...)
 			}
 			i += n
 			start = i
