@@ -24,6 +24,7 @@ type entry struct {
 	h    *Handler
 	id   string
 	held string // why it is not started
+	note string // what the person is told of that
 
 	exit   Exit
 	answer Answer
@@ -46,7 +47,7 @@ func (b *batch) Runs() []Run {
 }
 
 func (e *entry) run() Run {
-	return Run{Dialect: e.d.Name(), Handler: e.id, Matcher: e.h.Matcher, Command: e.h.Describe()}
+	return Run{Dialect: e.d.Name(), Event: e.h.Event, Handler: e.id, Matcher: e.h.Matcher, Command: e.h.Describe()}
 }
 
 // Run implements Batch. A second call returns the first one's outcome.
@@ -133,7 +134,7 @@ func (b *batch) result(e *entry, out *Outcome) Run {
 	switch {
 	case e.held != "":
 		r.Decision, r.Reason = Held, e.held
-		out.Notices = append(out.Notices, b.text(e, heldNotice(e.h, e.held)))
+		out.Notices = append(out.Notices, b.text(e, e.note))
 		return r
 	case e.async:
 		r.Decision, r.Reason = Pass, "it goes on in the background"
@@ -254,7 +255,9 @@ func (b *batch) background(e *entry, h *Handler, exec func(context.Context) Exit
 
 // detached follows a handler that printed {"async":true} on its own.
 func (b *batch) detached(e *entry) {
+	b.s.mu.Lock() // guards Trust, which the copy takes along
 	h := *e.h
+	b.s.mu.Unlock()
 	h.Async = true
 	rest := e.exit.Rest
 	b.background(e, &h, func(context.Context) Exit { return <-rest })

@@ -139,8 +139,11 @@ type Answer struct {
 	UpdatedInput       json.RawMessage
 	UpdatedPermissions []json.RawMessage
 
-	// Context is model context, nil when there is none.
-	Context *string
+	// Context is model context, nil when there is none. ContextDropped: it goes
+	// with its event, and is dropped when any handler refuses that (Claude Code's
+	// UserPromptSubmit; Codex keeps it).
+	Context        *string
+	ContextDropped bool
 	// Replace replaces the text of the tool's result. JoinReplace: with others of
 	// its dialect it is joined by a blank line (Codex); otherwise the last
 	// handler to finish wins.

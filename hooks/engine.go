@@ -77,7 +77,9 @@ func NewEngine(o Options) *Set {
 	for _, d := range o.Dialects {
 		for _, h := range d.Handlers() {
 			s.settle(h)
-			s.byEvent[h.Event] = append(s.byEvent[h.Event], h)
+			for _, ev := range heardBy(h.Event) {
+				s.byEvent[ev] = append(s.byEvent[ev], h)
+			}
 		}
 		if l, ok := d.(AsyncLimiter); ok && l.AsyncLimit() > 0 {
 			s.slots[d.Name()] = make(chan struct{}, l.AsyncLimit())
@@ -89,6 +91,16 @@ func NewEngine(o Options) *Set {
 		}
 	}
 	return s
+}
+
+// heardBy returns the events of calls that may fire handlers of the event. The
+// loop makes one call for a tool's result; whether that is PostToolUse or
+// PostToolUseFailure is for each dialect to say.
+func heardBy(e Event) []Event {
+	if e == PostToolUse || e == PostToolUseFailure {
+		return []Event{PostToolUse, PostToolUseFailure}
+	}
+	return []Event{e}
 }
 
 func (s *Set) settle(h *Handler) {
@@ -156,14 +168,16 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 		if !s.firstLocked(heldKey(h)) {
 			return
 		}
-		e.held = why
+		e.held, e.note = why, heldNotice(h, why)
 	} else if h.Once {
 		if s.spent[h] {
 			return
 		}
 		s.spent[h] = true
 	}
-	key := d.Name() + ":" + string(b.call.Event) + ":"
+	// The handler's own event: it may listen to PostToolUseFailure where the call
+	// says PostToolUse.
+	key := d.Name() + ":" + string(h.Event) + ":"
 	s.counts[key]++
 	e.id = key + strconv.Itoa(s.counts[key])
 	b.entries = append(b.entries, e)

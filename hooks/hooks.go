@@ -52,6 +52,10 @@ const (
 
 // Call is one occasion, in the agent's own terms. Fields that the event does
 // not have are zero. A dialect turns it into its stdin payload.
+//
+// For a tool's result one call is made, PostToolUse, whether it failed or not
+// (Tool.Failed, Tool.ExitCode): for Claude Code a failure is the event
+// PostToolUseFailure, for Codex it is PostToolUse all the same.
 type Call struct {
 	Event     Event
 	SessionID string
@@ -198,6 +202,9 @@ type Text struct {
 // Run is what happened to one matched handler.
 type Run struct {
 	Dialect string
+	// Event is the handler's own: PostToolUseFailure, say, where the call was
+	// made as PostToolUse.
+	Event Event
 	// Handler is "<dialect>:<event>:<n>": n counts from 1 over the handlers of
 	// the event in config order, then on over the session's runs.
 	Handler string

@@ -80,6 +80,15 @@ func Merge(out *Outcome, ev Event, hs []Heard) {
 			out.Action, out.Content = h.Action, h.Content
 		}
 	}
+	if out.Blocked {
+		kept := out.Contexts[:0]
+		for i := range hs {
+			if h := &hs[i]; h.Context != nil && !h.ContextDropped {
+				kept = append(kept, Text{Text: *h.Context, Dialect: h.Dialect, Handler: h.Handler})
+			}
+		}
+		out.Contexts = kept
+	}
 	if replace != nil {
 		t := Text{Text: *replace.Replace, Dialect: replace.Dialect, Handler: replace.Handler}
 		if len(joined) > 0 {
