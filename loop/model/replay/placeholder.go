@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -89,13 +88,6 @@ func substitute(s, corpus string, args bool) (string, error) {
 			end++
 		}
 		pattern := rest[:end]
-		if args {
-			// The pattern stands inside JSON text: \\. there is \. of the regex.
-			var plain string
-			if json.Unmarshal([]byte(`"`+pattern+`"`), &plain) == nil {
-				pattern = plain
-			}
-		}
 		re, err := regexp.Compile(pattern)
 		if err != nil {
 			return "", fmt.Errorf("the placeholder's pattern: %w", err)

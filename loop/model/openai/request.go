@@ -1,0 +1,412 @@
+package openai
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"acp-agent/loop/model"
+	"acp-agent/session"
+)
+
+// noOutput stands in for a tool result without text: several servers refuse an
+// empty one. It is fixed, as all that the model sees is.
+const noOutput = "(no output)"
+
+// writer writes the body of a request.
+//
+// The body is a pure function of the request and the configuration. What is
+// said is written block by block and byte for byte: a message of one text block
+// is a plain string, one of several is an array with one part a block. Nothing
+// is joined, trimmed or wrapped. Where the wire takes one string alone (tool
+// results outside OpenAI, an assistant message written by another provider's
+// model), text blocks are separated by one line end.
+type writer struct {
+	dst     []byte
+	c       *Client
+	info    entry
+	req     *model.Request
+	thinks  bool
+	message int
+	// images are those of tool results, which the wire takes from users alone:
+	// they follow in a user message after the last result of the batch.
+	images []part
+}
+
+// part is one element of a content array.
+type part struct{ text, image string }
+
+// encode writes the request's body.
+func (c *Client) encode(req *model.Request) ([]byte, error) {
+	params := req.Head.Config
+	if params.Model == "" {
+		params.Model = c.cfg.Model
+	}
+	if params.Model == "" {
+		return nil, fmt.Errorf("no model is named")
+	}
+	size := 4096 + len(req.Head.System)
+	for i := range req.Messages {
+		for j := range req.Messages[i].Content {
+			b := &req.Messages[i].Content[j]
+			size += 64 + len(b.Text) + len(b.Arguments) + len(b.Data)
+			for k := range b.Content {
+				size += 64 + len(b.Content[k].Text)
+			}
+		}
+	}
+	w := &writer{dst: make([]byte, 0, size+size/8), c: c, info: c.info(params.Model), req: req}
+	w.raw(`{"model":`)
+	w.str(params.Model)
+	w.raw(`,"stream":true,"stream_options":{"include_usage":true}`)
+	w.limits(&params)
+	w.effort(params.ReasoningEffort)
+	if c.cfg.Dialect == DialectOpenAI && req.SessionID != "" {
+		w.raw(`,"prompt_cache_key":`)
+		w.str(req.SessionID)
+	}
+	if err := w.tools(); err != nil {
+		return nil, err
+	}
+	w.raw(`,"messages":[`)
+	if req.Head.System != "" {
+		w.open("system")
+		w.str(req.Head.System)
+		w.raw(`}`)
+	}
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if m.Role != session.RoleTool {
+			w.flushImages()
+		}
+		switch m.Role {
+		case session.RoleUser:
+			w.user(m)
+		case session.RoleAssistant:
+			w.assistant(m)
+		case session.RoleTool:
+			w.results(m)
+		default:
+			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
+		}
+	}
+	w.flushImages()
+	w.raw(`]}`)
+	return w.dst, nil
+}
+
+func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
+func (w *writer) str(s string) { w.dst = session.AppendString(w.dst, s) }
+
+// open begins a message up to its content.
+func (w *writer) open(role string) {
+	if w.message > 0 {
+		w.raw(`,`)
+	}
+	w.message++
+	w.raw(`{"role":"` + role + `","content":`)
+}
+
+// limits bounds the output. OpenAI has no low default and calls the field
+// otherwise; unknown servers are left to their own default.
+func (w *writer) limits(p *session.Params) {
+	n := p.MaxTokens
+	if n == 0 {
+		n = w.c.cfg.MaxTokens
+	}
+	name := "max_tokens"
+	switch w.c.cfg.Dialect {
+	case DialectOpenAI:
+		name = "max_completion_tokens"
+	case DialectDeepSeek:
+		if n == 0 {
+			n = deepseekMaxTokens
+		}
+	}
+	if w.info.MaxOutput > 0 {
+		n = min(n, w.info.MaxOutput)
+	}
+	if n > 0 {
+		w.raw(`,"` + name + `":`)
+		w.dst = strconv.AppendInt(w.dst, n, 10)
+	}
+}
+
+// effort maps the session's effort (off, low, medium, high, max, or what the
+// person wrote) to the wire's.
+func (w *writer) effort(effort string) {
+	effort = strings.ToLower(effort)
+	switch w.c.cfg.Dialect {
+	case DialectDeepSeek:
+		// Thinking is on by default. The mapping of levels that it has not is
+		// that of its documents (guides/thinking_mode, note 2).
+		w.thinks = effort != "off" && effort != "none"
+		switch effort {
+		case "":
+			return
+		case "off", "none":
+			w.raw(`,"thinking":{"type":"disabled"}`)
+			return
+		case "minimal":
+			effort = "low"
+		case "medium", "xhigh":
+			effort = "high"
+		}
+		w.raw(`,"thinking":{"type":"enabled"}`)
+	case DialectOpenAI:
+		if w.info.known && len(w.info.efforts) == 0 {
+			return
+		}
+		if w.info.noThinkTools && len(w.req.Head.Tools) > 0 && w.c.host == "api.openai.com" {
+			effort = "none"
+		}
+		if effort == "" {
+			return
+		}
+		effort = openAIEffort(effort, w.info.efforts)
+	default:
+		if effort == "" || effort == "off" {
+			return
+		}
+	}
+	w.raw(`,"reasoning_effort":`)
+	w.str(effort)
+}
+
+// openAIEffort picks the wire's level for one of ours: itself where the model
+// has it, else the nearest. Models that are not known get the common levels.
+func openAIEffort(effort string, levels []string) string {
+	if effort == "off" {
+		effort = "none"
+	}
+	if len(levels) == 0 {
+		levels = []string{"none", "low", "medium", "high", "xhigh"}
+	}
+	if slices.Contains(levels, effort) {
+		return effort
+	}
+	switch effort {
+	case "none", "minimal":
+		return levels[0]
+	case "max", "xhigh":
+		return levels[len(levels)-1]
+	}
+	return effort
+}
+
+func (w *writer) tools() error {
+	for i, t := range w.req.Head.Tools {
+		if i == 0 {
+			w.raw(`,"tools":[`)
+		} else {
+			w.raw(`,`)
+		}
+		w.raw(`{"type":"function","function":{"name":`)
+		w.str(t.Name)
+		w.raw(`,"description":`)
+		w.str(t.Description)
+		w.raw(`,"parameters":`)
+		switch {
+		case len(t.Parameters) == 0:
+			w.raw(`{"type":"object","properties":{}}`)
+		case !json.Valid(t.Parameters):
+			return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
+		default:
+			w.dst = append(w.dst, t.Parameters...)
+		}
+		w.raw(`}}`)
+	}
+	if len(w.req.Head.Tools) > 0 {
+		w.raw(`]`)
+	}
+	return nil
+}
+
+// parts renders blocks for the wire.
+func (w *writer) parts(blocks []session.Block) []part {
+	out := make([]part, 0, len(blocks))
+	for _, b := range blocks {
+		for _, r := range model.Render(b, w.info.Images) {
+			if r.Type == session.BlockImage {
+				out = append(out, part{image: "data:" + r.MimeType + ";base64," + r.Data})
+			} else {
+				out = append(out, part{text: r.Text})
+			}
+		}
+	}
+	return out
+}
+
+func (w *writer) content(ps []part) {
+	switch {
+	case len(ps) == 0:
+		w.raw(`""`)
+		return
+	case len(ps) == 1 && ps[0].image == "":
+		w.str(ps[0].text)
+		return
+	}
+	for i, p := range ps {
+		if i == 0 {
+			w.raw(`[`)
+		} else {
+			w.raw(`,`)
+		}
+		if p.image != "" {
+			w.raw(`{"type":"image_url","image_url":{"url":`)
+			w.str(p.image)
+			w.raw(`}}`)
+			continue
+		}
+		w.raw(`{"type":"text","text":`)
+		w.str(p.text)
+		w.raw(`}`)
+	}
+	w.raw(`]`)
+}
+
+func (w *writer) user(m *session.Message) {
+	w.open("user")
+	w.content(w.parts(m.Content))
+	w.raw(`}`)
+}
+
+// assistant writes what a model said. Content is never null: DeepSeek and
+// several gateways refuse that (cases R2), and the empty string is taken by all.
+func (w *writer) assistant(m *session.Message) {
+	var texts []part
+	var reasoning []string
+	calls := 0
+	for _, b := range m.Content {
+		switch b.Type {
+		case session.BlockText:
+			texts = append(texts, part{text: b.Text})
+		case session.BlockReasoning:
+			reasoning = append(reasoning, b.Text)
+		case session.BlockToolCall:
+			calls++
+		}
+	}
+	w.open("assistant")
+	if w.c.cfg.Dialect == DialectOpenAI {
+		w.content(texts)
+	} else {
+		w.str(joinText(texts))
+	}
+	w.reasoning(m, reasoning, calls > 0)
+	i := 0
+	for _, b := range m.Content {
+		if b.Type != session.BlockToolCall {
+			continue
+		}
+		if i == 0 {
+			w.raw(`,"tool_calls":[`)
+		} else {
+			w.raw(`,`)
+		}
+		i++
+		w.raw(`{"id":`)
+		w.str(b.ID)
+		w.raw(`,"type":"function","function":{"name":`)
+		w.str(b.Name)
+		w.raw(`,"arguments":`)
+		w.str(arguments(b.Arguments))
+		w.raw(`}}`)
+	}
+	if i > 0 {
+		w.raw(`]`)
+	}
+	w.raw(`}`)
+}
+
+// reasoning sends a thinking answer's reasoning back to DeepSeek, which refuses
+// a history whose tool-call turns lack it, be it empty (facts 6; cases R1). The
+// reasoning of another provider's model is left out, and the empty string put
+// in its place while DeepSeek thinks. Other dialects refuse the field.
+func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
+	if w.c.cfg.Dialect != DialectDeepSeek {
+		return
+	}
+	own := m.Provider == "" || m.Provider == w.c.cfg.Provider || strings.HasPrefix(m.Provider, "deepseek")
+	switch {
+	case own && len(texts) > 0:
+		w.raw(`,"reasoning_content":`)
+		w.str(strings.Join(texts, ""))
+	case calls && w.thinks:
+		w.raw(`,"reasoning_content":""`)
+	}
+}
+
+// arguments returns a call's arguments as strict servers take them. A call that
+// was cut, or that the model botched, stays in the log as it came; its history
+// gets an empty object, since one bad string would have every later request
+// refused (cases R9). The error result tells the model what happened.
+func arguments(s string) string {
+	t := strings.TrimLeft(s, " \t\r\n")
+	if strings.HasPrefix(t, "{") && json.Valid([]byte(s)) {
+		return s
+	}
+	return "{}"
+}
+
+func joinText(ps []part) string {
+	if len(ps) == 1 {
+		return ps[0].text
+	}
+	var out []string
+	for _, p := range ps {
+		out = append(out, p.text)
+	}
+	return strings.Join(out, "\n")
+}
+
+// results writes tool results, each a message of its own.
+func (w *writer) results(m *session.Message) {
+	for _, b := range m.Content {
+		if b.Type != session.BlockToolResult {
+			continue
+		}
+		var texts []part
+		pictures := 0
+		for _, p := range w.parts(b.Content) {
+			switch {
+			case p.image != "":
+				if pictures == 0 {
+					w.images = append(w.images, part{text: "Images from the result of tool call " + b.CallID + ":"})
+				}
+				w.images = append(w.images, p)
+				pictures++
+			case p.text != "":
+				texts = append(texts, p)
+			}
+		}
+		switch {
+		case len(texts) > 0:
+		case pictures > 0:
+			texts = []part{{text: "(the images follow in the next message)"}}
+		default:
+			texts = []part{{text: noOutput}}
+		}
+		w.open("tool")
+		if w.c.cfg.Dialect == DialectOpenAI {
+			w.content(texts)
+		} else {
+			w.str(joinText(texts))
+		}
+		w.raw(`,"tool_call_id":`)
+		w.str(b.CallID)
+		w.raw(`}`)
+	}
+}
+
+func (w *writer) flushImages() {
+	if len(w.images) == 0 {
+		return
+	}
+	w.open("user")
+	w.content(w.images)
+	w.raw(`}`)
+	w.images = nil
+}

@@ -1,0 +1,165 @@
+package openai
+
+import (
+	"bytes"
+	"errors"
+	"io"
+)
+
+// maxEvent bounds one event of a stream: nothing that a model says in one delta
+// comes near, and a server that never ends a line must not eat the memory.
+const maxEvent = 32 << 20
+
+var errEventTooLong = errors.New("an event of the stream is longer than 32 MiB")
+
+// sseReader splits a server-sent event stream (WHATWG HTML 9.2.6) into the data
+// of its events. Beyond the standard it takes a last event without its blank
+// line, since servers leave it out after the end mark.
+type sseReader struct {
+	r   io.Reader
+	buf []byte
+	// buf[start:end] is not read yet; from start to scan there is no line end.
+	start, scan, end int
+	err              error
+	// crlf: the last line ended in CR at the end of what had arrived; a LF that
+	// follows belongs to it.
+	crlf bool
+	data []byte
+	name []byte
+	// plain is the body's first line when that is no field of an event stream:
+	// the body is then JSON or a page, which rest reads.
+	plain []byte
+	begun bool
+}
+
+func newSSE(r io.Reader) *sseReader { return &sseReader{r: r, buf: make([]byte, 16<<10)} }
+
+// next returns the next event's data and type; both are valid until the next
+// call. last is set for an event that the end of the stream cut. At the end err
+// is io.EOF or the reader's error; errPlain says that this is no event stream.
+func (s *sseReader) next() (data []byte, name string, last bool, err error) {
+	s.data, s.name = s.data[:0], s.name[:0]
+	any := false
+	for {
+		line, err := s.line()
+		if err != nil {
+			if any {
+				return s.data, string(s.name), true, nil
+			}
+			return nil, "", false, err
+		}
+		if len(line) == 0 {
+			if any {
+				return s.data, string(s.name), false, nil
+			}
+			s.name = s.name[:0]
+			continue
+		}
+		if !s.begun {
+			line = bytes.TrimPrefix(line, []byte("\ufeff"))
+			if t := bytes.TrimLeft(line, " \t"); len(t) > 0 && (t[0] == '{' || t[0] == '[' || t[0] == '<') {
+				s.plain = append([]byte(nil), line...)
+				return nil, "", false, errPlain
+			}
+			s.begun = true
+		}
+		if line[0] == ':' {
+			continue
+		}
+		field, value, _ := bytes.Cut(line, colon)
+		value = bytes.TrimPrefix(value, space)
+		switch string(field) {
+		case "data":
+			if any {
+				s.data = append(s.data, '\n')
+			}
+			any = true
+			if len(s.data)+len(value) > maxEvent {
+				return nil, "", false, errEventTooLong
+			}
+			s.data = append(s.data, value...)
+		case "event":
+			s.name = append(s.name[:0], value...)
+		}
+	}
+}
+
+var (
+	colon    = []byte(":")
+	space    = []byte(" ")
+	errPlain = errors.New("not an event stream")
+)
+
+// rest returns the body of an answer that is no event stream, up to limit.
+func (s *sseReader) rest(limit int) ([]byte, error) {
+	out := append(s.plain, '\n')
+	out = append(out, s.buf[s.start:s.end]...)
+	s.start, s.scan, s.end = 0, 0, 0
+	more, err := io.ReadAll(io.LimitReader(s.r, int64(limit)))
+	return append(out, more...), err
+}
+
+// line returns the next line without its end, which is LF, CR LF or CR. What
+// remains at the end of the stream counts as a line.
+func (s *sseReader) line() ([]byte, error) {
+	for {
+		if s.crlf && s.start < s.end {
+			s.crlf = false
+			if s.buf[s.start] == '\n' {
+				s.start++
+				s.scan = s.start
+			}
+		}
+		seen := s.buf[s.scan:s.end]
+		i := bytes.IndexByte(seen, '\n')
+		if i >= 0 {
+			seen = seen[:i]
+		}
+		if j := bytes.IndexByte(seen, '\r'); j >= 0 {
+			i = j
+		}
+		if i >= 0 {
+			at := s.scan + i
+			line := s.buf[s.start:at]
+			s.start, s.scan = at+1, at+1
+			s.crlf = s.buf[at] == '\r'
+			return line, nil
+		}
+		s.scan = s.end
+		if s.err != nil {
+			if s.start < s.end {
+				line := s.buf[s.start:s.end]
+				s.start, s.scan = s.end, s.end
+				return line, nil
+			}
+			return nil, s.err
+		}
+		s.fill()
+	}
+}
+
+func (s *sseReader) fill() {
+	if s.start > 0 {
+		n := copy(s.buf, s.buf[s.start:s.end])
+		s.scan -= s.start
+		s.start, s.end = 0, n
+	}
+	if s.end == len(s.buf) {
+		if len(s.buf) >= maxEvent {
+			s.err = errEventTooLong
+			return
+		}
+		s.buf = append(s.buf, make([]byte, len(s.buf))...)
+	}
+	for range 100 {
+		n, err := s.r.Read(s.buf[s.end:])
+		s.end += n
+		if err != nil {
+			s.err = err
+		}
+		if n > 0 || err != nil {
+			return
+		}
+	}
+	s.err = io.ErrNoProgress
+}

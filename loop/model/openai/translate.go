@@ -1,0 +1,236 @@
+package openai
+
+import (
+	"encoding/json"
+	"strings"
+
+	"acp-agent/loop/model"
+	"acp-agent/session"
+)
+
+// translator turns the events of one answer into session chunks. Deltas go out
+// as they come; block ends, usage and finish wait for the end of the stream,
+// since usage may follow the finish and may come more than once.
+//
+// Blocks are numbered in the order in which they open: one of reasoning, one of
+// text, one a tool call.
+type translator struct {
+	yield func(session.Chunk, error) bool
+	// stopped: the consumer has left the loop.
+	stopped bool
+
+	next            int
+	text, reasoning int // block numbers, -1 while not open
+	// sawReasoning: a reasoning field came, perhaps empty. DeepSeek begins each
+	// thinking answer with an empty one, and wants it back even if no more came.
+	sawReasoning  bool
+	saidReasoning bool
+	calls         []*toolCall
+	refused       bool
+	finish        string
+	usage         *session.Usage
+	// filter, when not nil, sees the answer's text first: a place for models
+	// that write tool calls into it.
+	filter textFilter
+}
+
+// textFilter passes on text with translator.say, and calls with
+// translator.deltaCall; end is called before the blocks are closed.
+type textFilter interface {
+	text(t *translator, s string)
+	end(t *translator)
+}
+
+// toolCall is one call of the answer under way.
+type toolCall struct {
+	block    int
+	index    int64
+	hasIndex bool
+	id, name string
+	args     []byte
+}
+
+func newTranslator(yield func(session.Chunk, error) bool) *translator {
+	return &translator{yield: yield, text: -1, reasoning: -1}
+}
+
+func (t *translator) emit(c session.Chunk) {
+	if !t.stopped && !t.yield(c, nil) {
+		t.stopped = true
+	}
+}
+
+// event takes what one event says, which is no failure.
+func (t *translator) event(e *event) {
+	if e.usage != nil {
+		t.usage = e.usage
+	}
+	if e.hasReasoning {
+		t.sawReasoning = true
+		if e.reasoning != "" {
+			t.think(e.reasoning)
+		}
+	}
+	if e.content != "" {
+		if t.filter != nil {
+			t.filter.text(t, e.content)
+		} else {
+			t.say(e.content)
+		}
+	}
+	if e.refusal != "" {
+		t.refused = true
+		t.say(e.refusal)
+	}
+	for i := range e.calls {
+		t.deltaCall(&e.calls[i])
+	}
+	if e.finish != "" {
+		t.finish = e.finish
+	}
+}
+
+func (t *translator) open(typ session.BlockType) int {
+	if typ != session.BlockReasoning && t.sawReasoning && t.reasoning < 0 {
+		// The reasoning was empty. It still comes before what follows it.
+		t.reasoning = t.open(session.BlockReasoning)
+	}
+	n := t.next
+	t.next++
+	t.emit(session.Chunk{Type: session.ChunkBlockStart, Index: n, BlockType: typ})
+	return n
+}
+
+func (t *translator) think(s string) {
+	if t.reasoning < 0 {
+		t.reasoning = t.open(session.BlockReasoning)
+	}
+	t.saidReasoning = true
+	t.emit(session.Chunk{Type: session.ChunkReasoning, Index: t.reasoning, Text: s})
+}
+
+func (t *translator) say(s string) {
+	if t.text < 0 {
+		t.text = t.open(session.BlockText)
+	}
+	t.emit(session.Chunk{Type: session.ChunkText, Index: t.text, Text: s})
+}
+
+func (t *translator) deltaCall(d *callDelta) {
+	c := t.match(d)
+	fresh := c == nil
+	if fresh {
+		c = &toolCall{index: d.index, hasIndex: d.hasIndex, block: t.open(session.BlockToolCall)}
+		t.calls = append(t.calls, c)
+	}
+	out := session.Chunk{Type: session.ChunkToolCall, Index: c.block, Text: d.args}
+	// An id is settled once; a name is repeated by some servers, and comes in
+	// growing pieces from others.
+	if d.id != "" && c.id == "" {
+		c.id, out.ID = d.id, d.id
+	}
+	if d.name != "" && d.name != c.name {
+		c.name, out.Name = d.name, d.name
+	}
+	c.args = append(c.args, d.args...)
+	if out.ID != "" || out.Name != "" || out.Text != "" {
+		t.emit(out)
+	}
+}
+
+// match returns the call that a delta continues, nil when it begins a new one.
+// An index alone does not tell: servers give parallel calls one index, start at
+// 1, or leave it out (cases R4).
+func (t *translator) match(d *callDelta) *toolCall {
+	var cur *toolCall
+	for i := len(t.calls) - 1; i >= 0; i-- {
+		c := t.calls[i]
+		if d.hasIndex && c.hasIndex && c.index != d.index {
+			continue
+		}
+		if cur == nil {
+			cur = c
+		}
+		if d.id != "" && c.id == d.id {
+			return c
+		}
+	}
+	if cur == nil {
+		return nil
+	}
+	if d.id != "" {
+		// A new id at a used place is a new call, unless the call at hand has no
+		// id yet, or has begun and this is no beginning: that needs a name.
+		switch {
+		case d.name == "" && !cur.whole():
+			return cur
+		case cur.id == "" && d.name == cur.name && len(cur.args) == 0:
+			return cur
+		}
+		return nil
+	}
+	if d.name == "" || cur.name == "" {
+		return cur
+	}
+	switch {
+	case cur.whole() && strings.TrimSpace(d.args) != "":
+		return nil
+	case d.name != cur.name && len(cur.args) == 0 && !strings.HasPrefix(d.name, cur.name):
+		return nil
+	}
+	return cur
+}
+
+// whole reports whether the arguments are complete JSON.
+func (c *toolCall) whole() bool { return len(c.args) > 0 && json.Valid(c.args) }
+
+// end closes the blocks and ends the sequence, with a finish chunk or an error.
+func (t *translator) end(provider string) {
+	if t.filter != nil {
+		t.filter.end(t)
+	}
+	if t.sawReasoning && t.reasoning < 0 {
+		t.reasoning = t.open(session.BlockReasoning)
+	}
+	for n := range t.next {
+		t.emit(session.Chunk{Type: session.ChunkBlockEnd, Index: n})
+	}
+	if t.usage != nil {
+		t.emit(session.Chunk{Type: session.ChunkUsage, Usage: t.usage})
+	}
+	kind, err := t.finishKind(provider)
+	if t.stopped {
+		return
+	}
+	if err != nil {
+		t.stopped = true
+		t.yield(session.Chunk{}, err)
+		return
+	}
+	t.emit(session.Chunk{Type: session.ChunkFinish, Finish: kind})
+}
+
+// finishKind maps the finish reason to what truly happened. Some servers say
+// stop beside tool calls, or tool_calls without any.
+func (t *translator) finishKind(provider string) (session.FinishKind, error) {
+	switch strings.ToLower(t.finish) {
+	case "", "stop", "tool_calls", "function_call":
+		switch {
+		case len(t.calls) > 0:
+			return session.FinishToolCalls, nil
+		case t.refused:
+			return session.FinishRefusal, nil
+		case t.text < 0 && !t.saidReasoning:
+			return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", provider)
+		}
+		return session.FinishStop, nil
+	case "length", "max_tokens":
+		return session.FinishMaxTokens, nil
+	case "content_filter":
+		return session.FinishRefusal, nil
+	case "insufficient_system_resource":
+		// DeepSeek: the request was interrupted for want of capacity.
+		return "", model.Errorf(model.KindOverloaded, "%s broke off its answer for want of capacity: try again later", provider)
+	}
+	return "", model.Errorf(model.KindServer, "%s ended its answer with the unknown reason %q", provider, clip(t.finish, 60))
+}
