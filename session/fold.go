@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -40,8 +42,11 @@ type State struct {
 	Compactions int
 
 	callIDs map[string]bool
-	sum     hash.Hash
-	summed  int
+	// sum holds Messages[:summed]; head is Head's line in the digest, nil when
+	// it has not been encoded yet.
+	sum    hash.Hash
+	summed int
+	head   []byte
 }
 
 // Turn is the open turn.
@@ -75,8 +80,10 @@ type Turn struct {
 // Call is a tool call that has no result yet.
 type Call struct {
 	ID, Name, Arguments string
-	// Started says that tool/call was logged.
+	// Started says that tool/call was logged: unless Held, the tool may have run.
 	Started bool
+	// Held says that the permission to run was asked for and not given (yet).
+	Held bool
 }
 
 // NewState returns the state of a log that holds only its header.
@@ -145,7 +152,7 @@ func (s *State) apply(ev Event) error {
 		s.said(ev.Seq, d.Content)
 	case *RequestHeader:
 		head := d.Header
-		s.Head = &head
+		s.Head, s.head = &head, nil
 	case *AssistantChunk:
 		return s.chunk(d)
 	case *AssistantMessage:
@@ -154,6 +161,10 @@ func (s *State) apply(ev Event) error {
 		s.started(d.CallID)
 	case *ToolResult:
 		s.result(ev.Seq, d)
+	case *PermissionAsked:
+		s.held(d.CallID, true)
+	case *PermissionAnswered:
+		s.held(d.CallID, !strings.HasPrefix(d.Outcome, "allow"))
 	case *ModelRetry:
 		if s.Turn != nil {
 			s.Turn.stream = nil
@@ -233,32 +244,49 @@ func (s *State) assistant(seq uint64, d *AssistantMessage) {
 }
 
 func (s *State) started(id string) {
-	if s.Turn == nil {
-		return
-	}
-	for i := range s.Turn.Calls {
-		if s.Turn.Calls[i].ID == id {
-			s.Turn.Calls[i].Started = true
-		}
+	if c := s.open(id); c != nil {
+		c.Started = true
 	}
 }
 
+func (s *State) held(id string, held bool) {
+	if c := s.open(id); c != nil {
+		c.Held = held
+	}
+}
+
+// open returns the unanswered call with that id, nil when there is none.
+func (s *State) open(id string) *Call {
+	if s.Turn == nil {
+		return nil
+	}
+	for i := range s.Turn.Calls {
+		if s.Turn.Calls[i].ID == id {
+			return &s.Turn.Calls[i]
+		}
+	}
+	return nil
+}
+
+// result renders the answer to an open call. One that answers none (a second
+// one, a stranger) stays in the log alone: a model that was sent it would refuse
+// the whole session from then on. Verify reports it.
 func (s *State) result(seq uint64, d *ToolResult) {
 	b := d.Block()
-	s.push(seq, Message{Role: RoleTool, Content: []Block{*b}})
 	t := s.Turn
 	if t == nil {
 		return
 	}
+	i := slices.IndexFunc(t.Calls, func(c Call) bool { return c.ID == b.CallID })
+	if i < 0 {
+		return
+	}
+	// Not in place: the caller may hold the calls from before.
+	t.Calls = append(t.Calls[:i:i], t.Calls[i+1:]...)
+	s.push(seq, Message{Role: RoleTool, Content: []Block{*b}})
 	t.Answered = false
 	if d.Meta == nil || d.Meta.NotRun == "" {
 		t.Continued = 0
-	}
-	for i := range t.Calls {
-		if t.Calls[i].ID == b.CallID {
-			t.Calls = append(t.Calls[:i:i], t.Calls[i+1:]...)
-			break
-		}
 	}
 }
 
@@ -269,6 +297,10 @@ func (s *State) compact(seq uint64, d *Compaction) {
 	s.Compactions++
 	i := 0
 	for i < len(s.seqs) && s.seqs[i] <= d.Through {
+		i++
+	}
+	// A result goes with its call: no provider takes one without the other.
+	for i < len(s.Messages) && s.Messages[i].Role == RoleTool {
 		i++
 	}
 	msgs := []Message{{Role: RoleUser, Content: d.Content}}
@@ -297,25 +329,30 @@ func (s *State) Stream() *Assembler {
 // over the messages, each as its JSON line, then the head as its JSON line, as
 // "sha256:<hex>". Messages are hashed once; the cost of a call is that of what
 // is new since the last.
+//
+// What is digested does not depend on whether the state was folded from events
+// as they were made or as they were read back.
 func (s *State) Digest() (string, error) {
+	var line []byte
 	for ; s.summed < len(s.Messages); s.summed++ {
-		line, err := appendMessageJSON(nil, &s.Messages[s.summed])
-		if err != nil {
+		var err error
+		if line, err = appendMessageJSON(line[:0], &s.Messages[s.summed]); err != nil {
 			return "", fmt.Errorf("digest of message %d: %w", s.summed, err)
 		}
-		s.sum.Write(append(line, '\n'))
+		line = append(line, '\n')
+		s.sum.Write(line)
 	}
 	c, err := s.sum.(hash.Cloner).Clone()
 	if err != nil {
 		return "", fmt.Errorf("digest: %w", err)
 	}
-	if s.Head != nil {
-		line, err := encode(s.Head)
-		if err != nil {
+	if s.Head != nil && s.head == nil {
+		if s.head, err = appendHeadJSON(nil, s.Head); err != nil {
 			return "", fmt.Errorf("digest of the request head: %w", err)
 		}
-		c.Write(append(line, '\n'))
+		s.head = append(s.head, '\n')
 	}
+	c.Write(s.head)
 	return "sha256:" + hex.EncodeToString(c.Sum(nil)), nil
 }
 
@@ -329,5 +366,42 @@ func appendMessageJSON(dst []byte, m *Message) ([]byte, error) {
 	}
 	w.optStr("provider", m.Provider)
 	w.optStr("model", m.Model)
+	return append(w.dst, '}'), nil
+}
+
+// appendHeadJSON writes what encoding/json would, except that bytes which are
+// not UTF-8 become what a reader of the log gets for them: a project's
+// instructions may be in any encoding.
+func appendHeadJSON(dst []byte, h *RequestHead) ([]byte, error) {
+	w := objectWriter{dst: append(dst, '{')}
+	w.key("config")
+	p := objectWriter{dst: append(w.dst, '{')}
+	p.str("provider", h.Config.Provider)
+	p.str("model", h.Config.Model)
+	p.optStr("reasoningEffort", h.Config.ReasoningEffort)
+	if h.Config.MaxTokens != 0 {
+		p.int("maxTokens", h.Config.MaxTokens)
+	}
+	w.dst = append(p.dst, '}')
+	w.optStr("system", h.System)
+	if len(h.Tools) > 0 {
+		w.key("tools")
+		w.dst = append(w.dst, '[')
+		for i := range h.Tools {
+			if i > 0 {
+				w.dst = append(w.dst, ',')
+			}
+			t := objectWriter{dst: append(w.dst, '{')}
+			t.str("name", h.Tools[i].Name)
+			t.str("description", h.Tools[i].Description)
+			t.key("parameters")
+			var err error
+			if w.dst, err = appendRaw(t.dst, h.Tools[i].Parameters); err != nil {
+				return dst, fmt.Errorf("parameters of the tool %s: %w", h.Tools[i].Name, err)
+			}
+			w.dst = append(w.dst, '}')
+		}
+		w.dst = append(w.dst, ']')
+	}
 	return append(w.dst, '}'), nil
 }

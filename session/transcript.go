@@ -6,7 +6,7 @@ import "slices"
 // truthfully whether the tool ran; the model reads them.
 const (
 	TextNotStarted = "The tool did not run: the turn ended before it was started."
-	TextUnknown    = "The tool was started and the turn ended before it reported. Whether it finished is not known: check before you run it again."
+	TextUnknown    = "The turn ended while this tool call was in progress, before the tool reported. Whether it ran to its end is not known: check before you run it again."
 )
 
 // Transcript returns what a model would be sent for a log that ends here: the
@@ -71,9 +71,10 @@ func (s *State) CloseCalls() []Data {
 	}
 	for _, c := range t.Calls {
 		text, notRun := TextNotStarted, "interrupted"
-		if c.Started {
+		switch {
+		case c.Started && !c.Held:
 			text, notRun = TextUnknown, ""
-		} else {
+		case !c.Started:
 			out = append(out, &ToolCall{Turn: t.Number, Step: t.Step, CallID: c.ID, Name: c.Name, Arguments: c.Arguments})
 		}
 		out = append(out, NewToolResult(t.Number, t.Step, c.ID, []Block{Text(text)}, true, &ToolMeta{NotRun: notRun}))
