@@ -120,7 +120,11 @@ func (s *Stream) ReadObject(v any) error {
 		}
 		m, bad := parse(ln)
 		if bad != nil {
-			_ = s.WriteObject(&acp.Message{ID: m.ID, Error: bad}) // a write error shows at the next read
+			id := m.ID
+			if m.IsResponse() {
+				id = acp.RequestId("null") // the id is one of ours, and means another request to the peer
+			}
+			_ = s.WriteObject(&acp.Message{ID: id, Error: bad}) // a write error shows at the next read
 			if !m.IsResponse() {
 				continue
 			}

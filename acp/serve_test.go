@@ -1,0 +1,643 @@
+package acp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"acp-agent/acp"
+	"acp-agent/acp/acptest"
+	"acp-agent/acp/stdio"
+)
+
+// echoAgent is the smallest agent that these tests need. A prompt's first text block is a command.
+type echoAgent struct {
+	mux  acp.Mux
+	conn *acp.Conn
+	log  *slog.Logger
+
+	mu      sync.Mutex
+	turns   map[string]context.CancelFunc
+	order   []string
+	release chan struct{} // lets "wait" prompts go
+}
+
+func newEchoAgent() *echoAgent {
+	a := &echoAgent{turns: map[string]context.CancelFunc{}, release: make(chan struct{})}
+	acp.HandleRequest(&a.mux, acp.MethodInitialize, func(_ context.Context, p *acp.InitializeRequest) (func() (*acp.InitializeResponse, error), error) {
+		return func() (*acp.InitializeResponse, error) {
+			return &acp.InitializeResponse{ProtocolVersion: acp.ProtocolVersionCurrent}, nil
+		}, nil
+	})
+	acp.HandleRequest(&a.mux, acp.MethodSessionNew, func(_ context.Context, p *acp.NewSessionRequest) (func() (*acp.NewSessionResponse, error), error) {
+		return func() (*acp.NewSessionResponse, error) {
+			return &acp.NewSessionResponse{SessionID: "s:" + p.Cwd}, nil
+		}, nil
+	})
+	acp.HandleRequest(&a.mux, acp.MethodSessionList, func(context.Context, *acp.ListSessionsRequest) (func() (*acp.ListSessionsResponse, error), error) {
+		return nil, nil
+	})
+	acp.HandleRequest(&a.mux, acp.MethodSessionPrompt, a.prompt)
+	acp.HandleNotification(&a.mux, acp.MethodSessionCancel, func(_ context.Context, p *acp.CancelNotification) {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.order = append(a.order, "cancel")
+		if cancel := a.turns[p.SessionID]; cancel != nil {
+			cancel()
+		}
+	})
+	return a
+}
+
+func (a *echoAgent) serve(ctx context.Context, s *stdio.Stream) error {
+	return acp.Serve(ctx, s, &a.mux, acp.ServeOptions{Logger: a.log, OnConn: func(c *acp.Conn) { a.conn = c }})
+}
+
+func (a *echoAgent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.PromptResponse, error), error) {
+	text := ""
+	if len(p.Prompt) > 0 && p.Prompt[0].Text != nil {
+		text = p.Prompt[0].Text.Text
+	}
+	if text == "panic in admit" {
+		panic("admit")
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	a.mu.Lock()
+	a.order = append(a.order, "prompt")
+	a.turns[p.SessionID] = cancel
+	a.mu.Unlock()
+	return func() (*acp.PromptResponse, error) {
+		defer cancel()
+		end := &acp.PromptResponse{StopReason: acp.StopReasonEndTurn}
+		switch text {
+		case "wait":
+			select {
+			case <-ctx.Done():
+				end.StopReason = acp.StopReasonCancelled
+			case <-a.release:
+			}
+			return end, nil
+		case "until cancelled":
+			<-ctx.Done()
+			return nil, ctx.Err()
+		case "ask":
+			var r acp.RequestPermissionResponse
+			err := a.conn.Call(ctx, acp.MethodSessionRequestPermission, permission(p.SessionID), &r)
+			if errors.Is(err, context.Canceled) {
+				end.StopReason = acp.StopReasonCancelled
+				return end, nil
+			}
+			return end, err
+		case "panic":
+			panic("run")
+		case "goexit":
+			runtime.Goexit()
+		case "secret":
+			return nil, errors.New("token sk-123 refused")
+		case "auth":
+			return nil, fmt.Errorf("start: %w", acp.AuthRequired("set KEY"))
+		}
+		for i := range 3 {
+			frame := acp.AppendTextChunk(nil, p.SessionID, "agent_message_chunk", "m", strconv.Itoa(i))
+			if err := a.conn.WriteFrame(ctx, frame); err != nil {
+				return nil, err
+			}
+		}
+		return end, a.conn.Notify(ctx, acp.MethodSessionUpdate, acp.SessionNotification{SessionID: p.SessionID,
+			Update: acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock("!")}}})
+	}, nil
+}
+
+func permission(session string) *acp.RequestPermissionRequest {
+	return &acp.RequestPermissionRequest{SessionID: session, ToolCall: acp.ToolCallUpdate{ToolCallID: "t"},
+		Options: []acp.PermissionOption{{OptionID: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce}}}
+}
+
+func say(session, text string) *acp.PromptRequest {
+	return &acp.PromptRequest{SessionID: session, Prompt: []acp.ContentBlock{acp.TextBlock(text)}}
+}
+
+// inBubble runs a test with a client of an echo agent, initialized, inside a synctest bubble.
+func inBubble(t *testing.T, fn func(t *testing.T, a *echoAgent, c *acptest.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		a := newEchoAgent()
+		c := acptest.Start(t, a.serve)
+		if err := c.Call(t.Context(), acp.MethodInitialize, &acp.InitializeRequest{ProtocolVersion: 1}, nil); err != nil {
+			t.Fatal(err)
+		}
+		fn(t, a, c)
+	})
+}
+
+func code(err error) int {
+	var e *acp.Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return 0
+}
+
+func TestServePrompt(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		var r acp.PromptResponse
+		p := c.Go(acp.MethodSessionPrompt, say("s", "hi"))
+		if err := p.Wait(t.Context(), &r); err != nil || r.StopReason != acp.StopReasonEndTurn {
+			t.Fatalf("got %+v, %v", r, err)
+		}
+		if got := c.Text("s"); got != "012!" {
+			t.Errorf("got the text %q", got)
+		}
+		for _, f := range c.Frames() {
+			if f.Update != nil && f.N > p.Frame().N {
+				t.Errorf("an update came after the answer: %s", f.Raw)
+			}
+		}
+	})
+}
+
+// A4: a prompt line of 20 MB arrives whole, and the next line works.
+func TestA4LongLine(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *echoAgent, c *acptest.Client) {
+		image := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xab, 1}, 15<<19))
+		p := &acp.PromptRequest{SessionID: "s", Prompt: []acp.ContentBlock{{Image: &acp.ImageContent{Data: image, MimeType: "image/png"}}}}
+		if err := c.Call(t.Context(), acp.MethodSessionPrompt, p, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Call(t.Context(), acp.MethodSessionList, struct{}{}, nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A6: bad JSON is answered with id null, and ids come back as they were sent.
+func TestA6ParseErrorAndIDs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := acptest.Start(t, newEchoAgent().serve)
+		c.SendLine("{")
+		f := c.WaitFrame(t.Context(), 0, func(acptest.Frame) bool { return true })
+		if string(f.Msg.ID) != "null" || f.Msg.Error == nil || f.Msg.Error.Code != acp.CodeParseError {
+			t.Errorf("got %s", f.Raw)
+		}
+		for _, id := range []string{`"a-1"`, `0`, `-5`, `9223372036854775807`, `-9223372036854775808`, `"\u00e9\""`, `"0"`, `""`} {
+			p := c.GoID(acp.RequestId(id), acp.MethodInitialize, &acp.InitializeRequest{ProtocolVersion: 1})
+			if err := p.Wait(t.Context(), nil); err != nil {
+				t.Fatalf("id %s: %v", id, err)
+			}
+			if got := string(p.Frame().Msg.ID); got != id {
+				t.Errorf("sent the id %s, got %s", id, got)
+			}
+		}
+		from := len(c.Frames())
+		for _, id := range []string{"1.5", "null", "{}", "1e3"} {
+			c.SendLine(`{"jsonrpc":"2.0","id":` + id + `,"method":"initialize","params":{"protocolVersion":1}}`)
+			f := c.WaitFrame(t.Context(), from, func(acptest.Frame) bool { return true })
+			if string(f.Msg.ID) != "null" || f.Msg.Error == nil || f.Msg.Error.Code != acp.CodeInvalidRequest {
+				t.Errorf("id %s: got %s", id, f.Raw)
+			}
+			from = f.N + 1
+		}
+	})
+}
+
+// A7: an unknown request is answered, an unknown notification is not, also while a prompt runs.
+func TestA7UnknownMethods(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		p := c.Go(acp.MethodSessionPrompt, say("s", "wait"))
+		if err := c.Call(t.Context(), "_acme/ping", struct{}{}, nil); code(err) != acp.CodeMethodNotFound {
+			t.Errorf("got %v", err)
+		}
+		n := len(c.Frames())
+		c.Notify("_acme/ping", struct{}{})
+		c.Notify("session/update", struct{}{})
+		c.Notify("session/cancel", map[string]int{"sessionId": 7}) // wrong params: dropped
+		synctest.Wait()
+		if got := c.Frames()[n:]; len(got) != 0 {
+			t.Errorf("a notification was answered: %v", got)
+		}
+		close(a.release)
+		if err := p.Wait(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+// A8: a cancel that follows its prompt at once is never handled before it, and chunks keep their order.
+func TestA8Order(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		for i := range 200 {
+			p := c.Go(acp.MethodSessionPrompt, say("s", "wait"))
+			c.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: "s"})
+			var r acp.PromptResponse
+			if err := p.Wait(t.Context(), &r); err != nil || r.StopReason != acp.StopReasonCancelled {
+				t.Fatalf("round %d: got %+v, %v", i, r, err)
+			}
+		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for i, what := range a.order {
+			if want := [...]string{"prompt", "cancel"}[i%2]; what != want {
+				t.Fatalf("message %d was handled as a %s, want a %s", i, what, want)
+			}
+		}
+	})
+}
+
+func TestA8ChunksInOrder(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		const n = 500
+		for i := range n {
+			var err error
+			if i%2 == 0 {
+				err = a.conn.WriteFrame(t.Context(), acp.AppendTextChunk(nil, "s", "agent_message_chunk", "m", strconv.Itoa(i)+" "))
+			} else {
+				err = a.conn.Notify(t.Context(), acp.MethodSessionUpdate, acp.SessionNotification{SessionID: "s",
+					Update: acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock(strconv.Itoa(i) + " ")}}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.Await(t.Context(), func([]acptest.Frame) bool { return true })
+		synctest.Wait()
+		for i, s := range strings.Fields(c.Text("s")) {
+			if s != strconv.Itoa(i) {
+				t.Fatalf("chunk %d is %s", i, s)
+			}
+		}
+		if got := len(c.Updates("s")); got != n {
+			t.Errorf("got %d chunks, want %d", got, n)
+		}
+	})
+}
+
+// A11: the client answers a permission request and hangs up in the same instant.
+func TestA11CloseRacesAnswer(t *testing.T) {
+	for range 1000 {
+		a := newEchoAgent()
+		inR, inW := newPipe()
+		outR, outW := newPipe()
+		done := make(chan error, 1)
+		go func() {
+			s := stdio.NewStream(inR, outW, stdio.Options{})
+			done <- a.serve(context.Background(), s)
+		}()
+		lines := make(chan string, 8)
+		go scan(outR, lines)
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s","prompt":[{"type":"text","text":"ask"}]}}`)
+		var id json.RawMessage
+		for line := range lines {
+			m, _ := acp.ParseMessage([]byte(line))
+			if m.Method == acp.MethodSessionRequestPermission {
+				id = m.ID
+				break
+			}
+		}
+		go inW.Close()
+		fmt.Fprintf(inW, `{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"y"}}}`+"\n", id)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		for range lines { // to the end: the scanner is done too
+		}
+	}
+}
+
+// A13: while one session waits for a person, everything else is served.
+func TestA13NothingWaitsForAPrompt(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		asked := make(chan struct{})
+		acptest.Handle(c, acp.MethodSessionRequestPermission, func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			close(asked)
+			<-ctx.Done() // nobody answers until the agent takes the question back
+			return nil, ctx.Err()
+		})
+		p := c.Go(acp.MethodSessionPrompt, say("s1", "ask"))
+		<-asked
+		for _, m := range []struct {
+			method string
+			params any
+		}{
+			{acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: "/"}},
+			{acp.MethodSessionList, &acp.ListSessionsRequest{}},
+			{acp.MethodSessionPrompt, say("s2", "hi")},
+		} {
+			if err := c.Call(t.Context(), m.method, m.params, nil); err != nil {
+				t.Errorf("%s: %v", m.method, err)
+			}
+		}
+		select {
+		case <-p.Done():
+			t.Fatal("the prompt ended by itself")
+		default:
+		}
+		c.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: "s1"})
+		var r acp.PromptResponse
+		if err := p.Wait(t.Context(), &r); err != nil || r.StopReason != acp.StopReasonCancelled {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		c.WaitFrame(t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodCancelRequest })
+	})
+}
+
+// A15: what Lua clients leave out or write as an empty list.
+func TestA15MissingFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := acptest.Start(t, newEchoAgent().serve)
+		if err := c.Call(t.Context(), acp.MethodInitialize, json.RawMessage(`{"protocolVersion":1,"clientCapabilities":[]}`), nil); err != nil {
+			t.Error(err)
+		}
+		for _, params := range []string{`{"cwd":"/w"}`, `{"cwd":"/w","mcpServers":null}`, `{"cwd":"/w","mcpServers":[],"_meta":[]}`} {
+			if err := c.Call(t.Context(), acp.MethodSessionNew, json.RawMessage(params), nil); err != nil {
+				t.Errorf("%s: %v", params, err)
+			}
+		}
+		for _, params := range []string{`[]`, `null`, `{}`} {
+			if err := c.Call(t.Context(), acp.MethodSessionList, json.RawMessage(params), nil); err != nil {
+				t.Errorf("session/list %s: %v", params, err)
+			}
+		}
+		for params, field := range map[string]string{`{"cwd":1}`: "cwd", `{"cwd":"/w","mcpServers":[{"name":"x"}]}`: "mcpServers[0].command", `[]`: "cwd"} {
+			err := c.Call(t.Context(), acp.MethodSessionNew, json.RawMessage(params), nil)
+			if code(err) != acp.CodeInvalidParams || !strings.Contains(err.Error(), field) {
+				t.Errorf("%s: got %v, want -32602 with %s", params, err, field)
+			}
+		}
+	})
+}
+
+// B1: versions are integers; a wrong type is refused and names the field.
+func TestB1ProtocolVersion(t *testing.T) {
+	for _, tc := range []struct {
+		version string
+		ok      bool
+	}{
+		{"0", true}, {"1", true}, {"2", true}, {"99", true}, {"65535", true},
+		{`"1"`, false}, {"true", false}, {"1.5", false}, {"null", false}, {"", false}, {"65536", false}, {"-1", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			c := acptest.Start(t, newEchoAgent().serve)
+			params := `{"protocolVersion":` + tc.version + `}`
+			if tc.version == "" {
+				params = `{}`
+			}
+			var r acp.InitializeResponse
+			err := c.Call(t.Context(), acp.MethodInitialize, json.RawMessage(params), &r)
+			switch {
+			case tc.ok && (err != nil || r.ProtocolVersion != 1):
+				t.Errorf("%s: got %+v, %v", params, r, err)
+			case !tc.ok && (code(err) != acp.CodeInvalidParams || !strings.Contains(err.Error(), "protocolVersion")):
+				t.Errorf("%s: got %v, want -32602 that names protocolVersion", params, err)
+			}
+			if !tc.ok { // the failed handshake does not count as one
+				if err := c.Call(t.Context(), acp.MethodSessionList, struct{}{}, nil); code(err) != acp.CodeInvalidRequest {
+					t.Errorf("after a refused initialize: got %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestBeforeInitialize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := acptest.Start(t, newEchoAgent().serve)
+		for _, m := range []string{acp.MethodSessionNew, "_acme/x", "nonsense"} {
+			if err := c.Call(t.Context(), m, struct{}{}, nil); code(err) != acp.CodeInvalidRequest {
+				t.Errorf("%s: got %v, want -32600", m, err)
+			}
+		}
+	})
+}
+
+func TestDuplicateID(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		p := c.GoID(acp.RequestId(`"a"`), acp.MethodSessionPrompt, say("s", "wait"))
+		synctest.Wait()
+		n := len(c.Frames())
+		c.SendLine(`{"jsonrpc":"2.0","id":"\u0061","method":"session/list"}`)
+		f := c.WaitFrame(t.Context(), n, func(acptest.Frame) bool { return true })
+		if f.Msg.Error == nil || f.Msg.Error.Code != acp.CodeInvalidRequest || string(f.Msg.ID) != `"\u0061"` {
+			t.Errorf("got %s", f.Raw)
+		}
+		c.Problems()
+		// The answer above went to the fake client's only request of that id; the agent's own is untouched.
+		n = len(c.Frames())
+		close(a.release)
+		f = c.WaitFrame(t.Context(), n, func(acptest.Frame) bool { return true })
+		if string(f.Msg.Result) != `{"stopReason":"end_turn"}` || string(f.Msg.ID) != `"a"` {
+			t.Errorf("got %s", f.Raw)
+		}
+		<-p.Done()
+		if err := c.GoID(acp.RequestId(`"a"`), acp.MethodSessionList, struct{}{}).Wait(t.Context(), nil); err != nil {
+			t.Errorf("the id is not free after its answer: %v", err)
+		}
+	})
+}
+
+func TestCancelRequest(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		for _, id := range []string{`"x"`, "-7", "12345678901234567"} {
+			p := c.GoID(acp.RequestId(id), acp.MethodSessionPrompt, say("s", "until cancelled"))
+			c.Notify(acp.MethodCancelRequest, &acp.CancelRequestNotification{RequestID: acp.RequestId("404")})
+			c.Notify(acp.MethodCancelRequest, struct{}{})
+			synctest.Wait()
+			select {
+			case <-p.Done():
+				t.Fatal("another id ended the request")
+			default:
+			}
+			c.Notify(acp.MethodCancelRequest, &acp.CancelRequestNotification{RequestID: acp.RequestId(id)})
+			if err := p.Wait(t.Context(), nil); code(err) != acp.CodeRequestCancelled {
+				t.Errorf("id %s: got %v, want -32800", id, err)
+			}
+		}
+	})
+}
+
+func TestFailingHandlers(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		for text, want := range map[string]int{
+			"panic": acp.CodeInternalError, "panic in admit": acp.CodeInternalError, "goexit": acp.CodeInternalError,
+			"secret": acp.CodeInternalError, "auth": acp.CodeAuthRequired,
+		} {
+			err := c.Call(t.Context(), acp.MethodSessionPrompt, say("s", text), nil)
+			if code(err) != want {
+				t.Errorf("%s: got %v, want %d", text, err, want)
+			}
+			if err != nil && strings.Contains(err.Error(), "sk-123") {
+				t.Errorf("%s: the text of an internal error went out: %v", text, err)
+			}
+		}
+		if err := c.Call(t.Context(), acp.MethodSessionList, struct{}{}, nil); err != nil {
+			t.Errorf("after the failures: %v", err)
+		}
+	})
+}
+
+func TestInternalErrorIsLogged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var buf bytes.Buffer
+		a := newEchoAgent()
+		a.log = slog.New(slog.NewTextHandler(&buf, nil))
+		c := acptest.Start(t, a.serve)
+		_ = c.Call(t.Context(), acp.MethodInitialize, &acp.InitializeRequest{ProtocolVersion: 1}, nil)
+		_ = c.Call(t.Context(), acp.MethodSessionPrompt, say("s", "secret"), nil)
+		c.Finish()
+		if !strings.Contains(buf.String(), "sk-123") || !strings.Contains(buf.String(), acp.MethodSessionPrompt) {
+			t.Errorf("the log has %q", buf.String())
+		}
+	})
+}
+
+func TestCall(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		acptest.Handle(c, acp.MethodFSReadTextFile, func(_ context.Context, p *acp.ReadTextFileRequest) (*acp.ReadTextFileResponse, error) {
+			if p.Path == "/none" {
+				return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: "no such file", Data: "d"}
+			}
+			return &acp.ReadTextFileResponse{Content: "<" + p.Path + ">"}, nil
+		})
+		var r acp.ReadTextFileResponse
+		err := a.conn.Call(t.Context(), acp.MethodFSReadTextFile, &acp.ReadTextFileRequest{SessionID: "s", Path: "/a"}, &r)
+		if err != nil || r.Content != "</a>" {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		err = a.conn.Call(t.Context(), acp.MethodFSReadTextFile, &acp.ReadTextFileRequest{SessionID: "s", Path: "/none"}, &r)
+		if code(err) != acp.CodeResourceNotFound {
+			t.Errorf("got %v", err)
+		}
+		err = a.conn.Call(t.Context(), acp.MethodTerminalKill, &acp.KillTerminalRequest{SessionID: "s", TerminalID: "t"}, nil)
+		if code(err) != acp.CodeMethodNotFound {
+			t.Errorf("got %v", err)
+		}
+		for _, f := range c.Frames() {
+			if f.Msg.Method == acp.MethodFSReadTextFile && string(f.Msg.ID) == "0" {
+				t.Error("the agent used the id 0, which some clients take for none")
+			}
+		}
+	})
+}
+
+// A call that is given up returns at once, tells the client, and its late answer goes nowhere.
+func TestCallGivenUp(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		release := make(chan struct{})
+		acptest.Handle(c, acp.MethodSessionRequestPermission, func(context.Context, *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			<-release
+			return &acp.RequestPermissionResponse{Outcome: acp.RequestPermissionOutcome{Outcome: acp.OutcomeSelected, OptionID: "y"}}, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan error, 1)
+		go func() { got <- a.conn.Call(ctx, acp.MethodSessionRequestPermission, permission("s"), nil) }()
+		f := c.WaitFrame(t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodSessionRequestPermission })
+		cancel()
+		if err := <-got; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		c.WaitFrame(t.Context(), f.N, func(g acptest.Frame) bool {
+			return g.Msg.Method == acp.MethodCancelRequest && string(g.Msg.Params) == `{"requestId":`+string(f.Msg.ID)+`}`
+		})
+		close(release)
+		synctest.Wait()
+		if err := c.Call(t.Context(), acp.MethodSessionList, struct{}{}, nil); err != nil {
+			t.Errorf("after the late answer: %v", err)
+		}
+		// Answers to nothing are dropped in silence.
+		n := len(c.Frames())
+		for _, id := range []string{"999", `"1"`, "-1", "1"} {
+			c.SendLine(`{"jsonrpc":"2.0","id":` + id + `,"result":{}}`)
+		}
+		synctest.Wait()
+		if got := c.Frames()[n:]; len(got) > 0 {
+			t.Errorf("got %v", got)
+		}
+	})
+}
+
+// A malformed answer ends the call that it was meant for.
+func TestCallMalformedAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		got := make(chan error, 1)
+		var r acp.RequestPermissionResponse
+		acptest.Handle(c, acp.MethodSessionRequestPermission, func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		go func() { got <- a.conn.Call(t.Context(), acp.MethodSessionRequestPermission, permission("s"), &r) }()
+		f := c.WaitFrame(t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodSessionRequestPermission })
+		c.SendLine(`{"jsonrpc":"2.0","id":` + string(f.Msg.ID) + `,"result":{},"error":{"code":1,"message":"m"}}`)
+		if err := <-got; code(err) != acp.CodeInternalError {
+			t.Errorf("got %v", err)
+		}
+		g := c.WaitFrame(t.Context(), f.N+1, func(acptest.Frame) bool { return true })
+		if string(g.Msg.ID) != "null" || g.Msg.Error == nil {
+			t.Errorf("got %s", g.Raw)
+		}
+	})
+}
+
+// On a hang-up open requests are cancelled, and their answers still go out.
+func TestHangupAnswersOpenRequests(t *testing.T) {
+	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+		p := c.Go(acp.MethodSessionPrompt, say("s", "wait"))
+		synctest.Wait()
+		c.Hangup()
+		var r acp.PromptResponse
+		if err := p.Wait(t.Context(), &r); err != nil || r.StopReason != acp.StopReasonCancelled {
+			t.Errorf("got %+v, %v", r, err)
+		}
+		c.WaitEnd(t.Context())
+		if err := a.conn.Call(t.Context(), "x", nil, nil); !errors.Is(err, acp.ErrClosed) {
+			t.Errorf("a call after the end: %v", err)
+		}
+		if err := a.conn.Notify(t.Context(), "x", nil); !errors.Is(err, acp.ErrClosed) {
+			t.Errorf("a notification after the end: %v", err)
+		}
+	})
+}
+
+// Serve's context ends it while stdin stays open; a handler that hangs is left after the grace.
+func TestServeContextAndGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mux acp.Mux
+		stuck := make(chan struct{})
+		acp.HandleRequest(&mux, acp.MethodInitialize, func(context.Context, *acp.InitializeRequest) (func() (*acp.InitializeResponse, error), error) {
+			return func() (*acp.InitializeResponse, error) {
+				<-stuck
+				return nil, nil
+			}, nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		var took time.Duration
+		served := make(chan error, 1)
+		c := acptest.Start(t, func(_ context.Context, s *stdio.Stream) error {
+			start := time.Now()
+			err := acp.Serve(ctx, s, &mux, acp.ServeOptions{Grace: 3 * time.Second})
+			took = time.Since(start)
+			served <- err
+			return nil
+		})
+		c.Go(acp.MethodInitialize, &acp.InitializeRequest{ProtocolVersion: 1})
+		synctest.Wait()
+		cancel()
+		if err := <-served; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if took != 3*time.Second { // fake time, exact
+			t.Errorf("Serve took %v", took)
+		}
+		close(stuck)
+	})
+}
