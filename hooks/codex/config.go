@@ -209,7 +209,7 @@ func (c *config) parseGroup(n *node, event hooks.Event, index int, path string) 
 var ignoredKeys = map[string]string{
 	"if":            "the handler runs on every match",
 	"args":          "the command runs without its arguments; write them into \"command\"",
-	"shell":         "the command runs in the user's login shell",
+	"shell":         "the command runs in the person's own shell",
 	"once":          "the handler runs every time",
 	"env":           "the variables are not set",
 	"onFailure":     "a failing handler never blocks",
@@ -297,6 +297,9 @@ func (h *handler) readMCPTool(n *node, path string) error {
 	if in := n.get("input"); in != nil && in.kind != nullNode {
 		if in.kind != objectNode {
 			return in.fail(path+".input", "%s where an object was expected", in.kind)
+		}
+		if null := in.findNull(); null != nil {
+			return null.fail(path+".input", "Codex keeps this input as TOML, which has no null; leave the member out")
 		}
 		h.input = in
 	}

@@ -88,10 +88,10 @@ func (d *Dialect) addGroup(f *File, g *group) []hooks.Problem {
 		problems = append(problems, f.problem(g.off, g.path+".matcher", fmt.Sprintf("Codex ignores a matcher on %s; the group runs every time", g.event)))
 	}
 	for i := range g.handlers {
-		h, why := d.makeHandler(f, g, &g.handlers[i])
+		h, notes := d.makeHandler(f, g, &g.handlers[i])
 		h.Ext.(*ext).matcher = m
-		if why != "" {
-			problems = append(problems, f.problem(g.handlers[i].off, g.handlers[i].path, why))
+		for _, n := range notes {
+			problems = append(problems, f.problem(g.handlers[i].off, g.handlers[i].path, n))
 		}
 		if h.Why == "" {
 			h.Why = invalid
@@ -101,14 +101,13 @@ func (d *Dialect) addGroup(f *File, g *group) []hooks.Problem {
 	return problems
 }
 
-// makeHandler makes the handler, and says why it cannot run if that is the
-// config's fault.
-func (d *Dialect) makeHandler(f *File, g *group, c *handler) (*hooks.Handler, string) {
+// makeHandler makes the handler, and says what of its config has no effect.
+func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, notes []string) {
 	x := &ext{contextLimit: defaultContextLimit, codexHash: codexHash(g, c, d.opts.GOOS)}
 	if c.contextLimit != nil {
 		x.contextLimit = *c.contextLimit
 	}
-	h := &hooks.Handler{
+	h = &hooks.Handler{
 		Dialect: Name, Event: g.event, Matcher: g.matcher, Type: string(c.kind),
 		Timeout: time.Duration(c.seconds(g.event)) * time.Second, TimeoutSet: c.timeout != nil,
 		Async: c.async,
@@ -119,6 +118,12 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (*hooks.Handler, st
 		h.StatusMessage = *c.statusMessage
 	}
 	problem := ""
+	switch {
+	case c.timeout != nil && *c.timeout > maxEndSeconds && (g.event == hooks.SessionEnd || g.event == hooks.Interrupt):
+		notes = append(notes, fmt.Sprintf("Codex limits %s hooks to %d s; the timeout of %d s is cut to that", g.event, maxEndSeconds, *c.timeout))
+	case c.contextLimit != nil && !takesContext(g.event):
+		notes = append(notes, fmt.Sprintf("additionalContextLimit has no effect on %s, which takes no context", g.event))
+	}
 	switch c.kind {
 	case commandHandler:
 		h.Command = c.effective(d.opts.GOOS)
@@ -134,13 +139,21 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (*hooks.Handler, st
 	default:
 		problem = fmt.Sprintf("Codex does not support %s hooks yet and skips them; use a command", c.kind)
 	}
+	if problem != "" {
+		notes = append(notes, problem)
+	}
 	h.Why = problem
 	if f.off != "" {
 		h.Why = f.off
 	}
 	h.Hash = hooks.HashHandler(Name, h.Event, h.Matcher, h.Raw)
 	d.applyState(f, g, c, h)
-	return h, problem
+	return h, notes
+}
+
+// takesContext reports the events whose answers can carry additionalContext.
+func takesContext(e hooks.Event) bool {
+	return slices.Contains(shapes[e].specific, "additionalContext")
 }
 
 // applyState honours Codex's own record about the handler (facts 2.4).

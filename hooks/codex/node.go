@@ -163,7 +163,12 @@ func (p *nodeParser) place(err error) error {
 	case *placedError:
 		return e
 	case *json.SyntaxError:
-		return &placedError{off: max(int(e.Offset)-1, 0), msg: e.Error()}
+		// The scanner counts the offending byte in, Token does not.
+		off := int(e.Offset)
+		if off >= len(p.data) || !strings.HasPrefix(e.Error(), fmt.Sprintf("invalid character %q", p.data[off])) {
+			off = max(off-1, 0)
+		}
+		return &placedError{off: off, msg: e.Error()}
 	}
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return &placedError{off: len(p.data), msg: "the text ends in the middle of a value"}
@@ -323,21 +328,20 @@ func doubledLater(ms []member, i int) bool {
 	return false
 }
 
-// sorted is json with every object's keys in order: the canonical form that
-// Codex hashes.
-func (n *node) sorted() json.RawMessage {
-	return n.ordered().json()
-}
-
-func (n *node) ordered() *node {
-	out := *n
-	out.elems, out.members = nil, nil
+// findNull returns the first null in the value, or nil.
+func (n *node) findNull() *node {
+	if n.kind == nullNode {
+		return n
+	}
 	for _, e := range n.elems {
-		out.elems = append(out.elems, e.ordered())
+		if found := e.findNull(); found != nil {
+			return found
+		}
 	}
 	for _, m := range n.members {
-		out.members = append(out.members, member{key: m.key, off: m.off, value: m.value.ordered()})
+		if found := m.value.findNull(); found != nil {
+			return found
+		}
 	}
-	sort.SliceStable(out.members, func(i, j int) bool { return out.members[i].key < out.members[j].key })
-	return &out
+	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path/filepath"
+	"sort"
+	"strconv"
 
 	"acp-agent/hooks"
 )
@@ -27,25 +29,24 @@ func codexHash(g *group, h *handler, goos string) string {
 	w.Str("event_name", events[g.event])
 	in := hooks.NewObject([]byte{'['})
 	if h.contextLimit != nil && *h.contextLimit != defaultContextLimit {
-		in.Int("additionalContextLimit", int64(*h.contextLimit))
+		in.Raw("additionalContextLimit", strconv.AppendUint(nil, *h.contextLimit, 10))
 	}
-	in.Bool("async", h.async)
 	if h.kind == commandHandler {
+		in.Bool("async", h.async)
 		in.Str("command", h.effective(goos))
-	}
-	if h.kind == mcpToolHandler {
+	} else {
 		input := &node{kind: objectNode}
 		if h.input != nil {
-			input = h.input
+			input = h.input.hashed()
 		}
-		in.Raw("input", input.sorted())
+		in.Raw("input", input.json())
 		in.Str("server", h.server)
 	}
 	if h.statusMessage != nil {
 		in.Str("statusMessage", *h.statusMessage)
 	}
 	in.Int("timeout", int64(h.seconds(g.event)))
-	if h.kind == mcpToolHandler {
+	if h.kind != commandHandler {
 		in.Str("tool", h.tool)
 	}
 	in.Str("type", string(h.kind))
@@ -55,6 +56,26 @@ func codexHash(g *group, h *handler, goos string) string {
 	}
 	sum := sha256.Sum256(w.Close())
 	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// hashed is the value as Codex hashes it: every object's keys in order, and a
+// number in the object that serde_json puts one into on its way through TOML.
+func (n *node) hashed() *node {
+	if n.kind == numberNode {
+		return &node{kind: objectNode, members: []member{
+			{key: "$serde_json::private::Number", value: &node{kind: stringNode, text: n.text}},
+		}}
+	}
+	out := *n
+	out.elems, out.members = nil, nil
+	for _, e := range n.elems {
+		out.elems = append(out.elems, e.hashed())
+	}
+	for _, m := range n.members {
+		out.members = append(out.members, member{key: m.key, value: m.value.hashed()})
+	}
+	sort.SliceStable(out.members, func(i, j int) bool { return out.members[i].key < out.members[j].key })
+	return &out
 }
 
 // stateOf finds Codex's record of a handler. Codex writes the path as it went

@@ -1,0 +1,169 @@
+package codex
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"acp-agent/hooks"
+)
+
+// TestHash compares our trust hashes with those that codex-cli 0.171.0 gave
+// (app-server, hooks/list) for the same file.
+func TestHash(t *testing.T) {
+	c, err := parseHooksJSON(readFile(t, "testdata/hashed-hooks.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want map[string]string
+	if err := json.Unmarshal(readFile(t, "testdata/hashes.json"), &want); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for i := range c.groups {
+		g := &c.groups[i]
+		for j := range g.handlers {
+			key := fmt.Sprintf("%s:%d:%d", events[g.event], g.index, g.handlers[j].index)
+			if got := codexHash(g, &g.handlers[j], "linux"); got != want[key] {
+				t.Errorf("%s: hash %s, Codex says %s", key, got, want[key])
+			}
+			n++
+		}
+	}
+	if n != len(want) {
+		t.Errorf("%d handlers, Codex listed %d", n, len(want))
+	}
+}
+
+func readFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestStrictFile: what drops the whole file, with the place and the remedy.
+func TestStrictFile(t *testing.T) {
+	handler := func(h string) string { return `{"hooks":{"Stop":[{"hooks":[` + h + `]}]}}` }
+	for _, c := range []struct{ name, text, want string }{
+		{"empty", "", "line 1 column 1"},
+		{"comment", "{ // c\n \"hooks\": {}}", "line 1 column 3"},
+		{"trailing comma", `{"hooks":{},}`, "line 1"},
+		{"two values", `{"hooks":{}} {}`, "line 1 column 15: there is more text"},
+		{"array", `[]`, `an array where an object with the key "hooks"`},
+		{"bare map", `{"UserPromptSubmit":[]}`, `unknown top-level key "UserPromptSubmit": put the events inside`},
+		{"top level", "{\n\"hooks\":{},\n \"permissions\":{}}", `line 3 column 2: unknown top-level key "permissions"`},
+		{"case", `{"Hooks":{}}`, `unknown top-level key "Hooks"`},
+		{"doubled", `{"hooks":{},"hooks":{}}`, `"hooks" is given twice`},
+		{"description", `{"description":1}`, "(description): a number where a string"},
+		{"hooks null", `{"hooks":null}`, "(hooks): null where an object"},
+		{"event not array", `{"hooks":{"Stop":{}}}`, "(hooks.Stop): an object where an array"},
+		{"event twice", `{"hooks":{"Stop":[],"Stop":[]}}`, "the event is given twice"},
+		{"group", `{"hooks":{"Stop":["x"]}}`, "(hooks.Stop[0]): a string where a group"},
+		{"matcher", `{"hooks":{"PreToolUse":[{"matcher":{"tool":"Bash"}}]}}`, "(hooks.PreToolUse[0].matcher): an object where a string"},
+		{"http", handler(`{"type":"http","url":"http://127.0.0.1:1"}`), `(hooks.Stop[0].hooks[0].type): unknown handler type "http"`},
+		{"no type", handler(`{"command":"x"}`), `needs a "type"`},
+		{"no command", handler(`{"type":"command"}`), `needs a "command"`},
+		{"command null", handler(`{"type":"command","command":null}`), `needs a "command"`},
+		{"float", handler(`{"type":"command","command":"x","timeout":1.5}`), "timeout): 1.5 is not a whole number"},
+		{"float that is whole", handler(`{"type":"command","command":"x","timeout":5.0}`), "5.0 is not a whole number"},
+		{"exponent", handler(`{"type":"command","command":"x","timeout":1e2}`), "1e2 is not a whole number"},
+		{"negative", handler(`{"type":"command","command":"x","timeout":-1}`), "-1 is negative"},
+		{"huge", handler(`{"type":"command","command":"x","timeout":18446744073709551616}`), "does not fit into 64 bits"},
+		{"string", handler(`{"type":"command","command":"x","timeout":"5"}`), "a string where a whole number"},
+		{"async", handler(`{"type":"command","command":"x","async":"yes"}`), "async): a string where true or false"},
+		{"async null", handler(`{"type":"command","command":"x","async":null}`), "async): null where"},
+		{"limit", handler(`{"type":"command","command":"x","additionalContextLimit":-2}`), "additionalContextLimit): -2 is negative"},
+		{"alias twice", handler(`{"type":"command","command":"x","commandWindows":"a","command_windows":"b"}`), "given twice"},
+		{"mcp", handler(`{"type":"mcp_tool","server":"s"}`), `needs a "server" and a "tool"`},
+		{"mcp null", handler(`{"type":"mcp_tool","server":"s","tool":"t","input":{"a":[null]}}`), "TOML, which has no null"},
+		{"utf-8", "{\"description\":\"\xff\"}", "not valid UTF-8"},
+		{"deep", `{"hooks":{"x":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}`, "nested more than"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, "hooks.json"), c.text)
+			files, problems := Discover(DiscoverOptions{CodexHome: dir})
+			if !files[0].Dropped || files[0].config != nil {
+				t.Error("the file was not dropped")
+			}
+			if len(problems) != 1 || !strings.Contains(problems[0].String(), c.want) || !strings.Contains(problems[0].Text, "drops the whole file") {
+				t.Errorf("problems %q, want one with %q", problems, c.want)
+			}
+		})
+	}
+}
+
+// TestLaxFile: what Codex puts up with, and what is said about it.
+func TestLaxFile(t *testing.T) {
+	const text = `{"description":"d","hooks":{
+		"Nope":[{"hooks":[{"type":"http"}]}],
+		"UserPromptSubmit":[{"matcher":"^zzz$","extra":1,"hooks":[
+			{"type":"command","command":"echo ok6","once":true,"if":"Bash(x)","shell":"bash","args":["q"],"onFailure":"block","env":{"A":"b"},"_comment":"c","statusMessage":null},
+			{"type":"prompt","prompt":1},
+			{"type":"agent"},
+			{"type":"command","command":"  "}]}],
+		"PreToolUse":[{"matcher":"[","hooks":[{"type":"command","command":"never"}]},{"matcher":null,"hooks":[{"type":"command","command":"b","timeout":0}]},{}],
+		"SessionEnd":[{"hooks":[{"type":"command","command":"e","timeout":9},{"type":"command","command":"f"},{"type":"mcp_tool","server":"s","tool":"t"}]}]}}`
+	d, problems := load(t, text)
+	var got []string
+	for _, h := range d.Handlers() {
+		got = append(got, fmt.Sprintf("%s %q %s why=%q", h.Event, h.Command, h.Timeout, h.Why))
+	}
+	want := []string{
+		`UserPromptSubmit "echo ok6" 10m0s why=""`,
+		`UserPromptSubmit "" 10m0s why="Codex does not support prompt hooks yet and skips them; use a command"`,
+		`UserPromptSubmit "" 10m0s why="Codex does not support agent hooks yet and skips them; use a command"`,
+		`UserPromptSubmit "  " 10m0s why="the command is empty, so there is nothing to run"`,
+		"PreToolUse \"never\" 10m0s why=\"the matcher \\\"[\\\" of its group is not a regular expression (error parsing regexp: missing closing ]: `[`)\"",
+		`PreToolUse "b" 1s why=""`,
+		`SessionEnd "e" 3s why=""`,
+		`SessionEnd "f" 1s why=""`,
+		`SessionEnd "s/t" 1s why="Codex runs no mcp_tool handlers on SessionEnd; use a command"`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("handlers\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	all := fmt.Sprint(problems)
+	for _, want := range []string{
+		"hooks.Nope): Codex has no event of this name",
+		"line 4 column 55 (hooks.UserPromptSubmit[0].hooks[0].if): Codex ignores this key: the handler runs on every match",
+		".args): Codex ignores this key: the command runs without its arguments",
+		".once)", ".shell)", ".env)", ".onFailure)",
+		"Codex ignores a matcher on UserPromptSubmit",
+		"hooks.PreToolUse[0].matcher",
+		"prompt hooks", "agent hooks", "the command is empty", "mcp_tool handlers on SessionEnd", "9 s is cut",
+	} {
+		if !strings.Contains(all, want) {
+			t.Errorf("no problem says %q in\n%s", want, strings.ReplaceAll(all, "} {", "}\n{"))
+		}
+	}
+	if strings.Contains(all, "_comment") || strings.Contains(all, "extra") {
+		t.Error("a comment key was reported")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// load makes a dialect of one user-level hooks.json.
+func load(t *testing.T, text string) (*Dialect, []hooks.Problem) {
+	t.Helper()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "hooks.json"), text)
+	files, problems := Discover(DiscoverOptions{CodexHome: dir})
+	d, more := New(Options{Files: files, GOOS: "linux"})
+	return d, append(problems, more...)
+}
