@@ -33,7 +33,8 @@ type client struct {
 	// that nobody answers, updates outside a turn.
 	problems []string
 	answers  []PermissionAnswer
-	asked    int
+	// always answers questions that come when answers is empty; empty has none.
+	always string
 	// hold keeps permission questions open; they are answered as cancelled once
 	// the agent withdraws them or ends the turn, so that it is the agent's own
 	// doing that the turn ends.
@@ -197,10 +198,12 @@ func (c *client) serve(method string, v *value) {
 		c.reply(id, "error", fmt.Sprintf(`{"code":-32601,"message":"the snapshot client does not serve %s"}`, method))
 		return
 	}
-	c.asked++
 	if c.hold {
 		c.held = append(c.held, heldQuestion{id, v.text("params", "sessionId")})
 		return
+	}
+	if len(c.answers) == 0 && c.always != "" {
+		c.answers = []PermissionAnswer{{Kind: c.always}}
 	}
 	if len(c.answers) == 0 {
 		c.problems = append(c.problems, "the agent asked for permission and input.json has no answer left: add one to permissionAnswers: "+clip(v.String()))

@@ -73,7 +73,7 @@ func Load(dir string) (*Scenario, error) {
 		}
 	}
 	if s.expected[logFile] == nil {
-		return nil, fmt.Errorf("scenario %s: it needs a %s, the model's script", s.Name, logFile)
+		return s, nil
 	}
 	s.Reference, err = isReference(s.expected[logFile])
 	if err != nil {
@@ -108,6 +108,14 @@ func isReference(log []byte) (bool, error) {
 		return false, nil
 	}
 	return false, fmt.Errorf("%s has log version %s and this program reads 0 and 1: use a newer acp-agent", logFile, v.str)
+}
+
+// script checks that there is something to replay.
+func (s *Scenario) script() error {
+	if s.expected[logFile] == nil {
+		return fmt.Errorf("scenario %s: it needs a %s, the model's script: write one, or record it", s.Name, logFile)
+	}
+	return nil
 }
 
 // Find returns the scenario folders at or below the given directories, sorted

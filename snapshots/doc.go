@@ -1,0 +1,73 @@
+// Package snapshots runs scenarios against a real agent process and compares
+// what it did with what is recorded: the wire, the session log, the requests
+// that the model was sent and the files it left. Only the model is replayed;
+// the connection, the loop, the tools and the hook processes are the real ones.
+//
+// # A scenario folder
+//
+//	input.json                 what the client does (see below)
+//	session.jsonl              the log: the model's script, and the log expected
+//	session.N.jsonl            the same of the further sessions, from 1
+//	stdout.expected.jsonl      the agent's frames, in order
+//	requests.expected.jsonl    what the model was sent, request by request
+//	files.expected.jsonl       what changed in the working directory; absent: nothing
+//	workspace/                 copied into the working directory
+//	replay.override.json       replaces or patches the model's script
+//	system-prompt.expected.md  with "pin": the system prompt
+//	tool-schemas.expected.json with "pin": the tools
+//
+// workspace/hooks.json is given to the agent as --claude-hooks,
+// workspace/codex-hooks.json as --codex-hooks.
+//
+// # Steps
+//
+// Each step is an object with an op. Ops on a session take "session", the ref
+// of a newSession; without it they mean the newest.
+//
+//	initialize {clientCapabilities?, protocolVersion?}
+//	newSession {ref?, cwd?, additionalDirectories?, mcpServers?, expectErrorCode?}
+//	newSessionExpectError {…, expectErrorCode?}
+//	loadSession, closeSession {expectErrorCode?}
+//	prompt {text, expectStopReason?}    promptContent {content, expectStopReason?}
+//	promptExpectError {text, expectErrorCode?}
+//	promptAsync {text}                  does not wait for the answer
+//	promptAndWaitForAgentMessage {text, waitForText}
+//	promptAndCancel {text, and one of waitForFile{path}, waitForText,
+//	    waitForToolCall, waitForPermission, waitForLogEvent, immediately}
+//	cancel {the same, optional}
+//	setMode {modeId}   setConfigOption {configId, value}
+//	request {method, params, expectErrorCode?}   notify {method, params}
+//	rawLine {line, expect?}             expect: members that some later frame has
+//	waitForFile {path}   waitForText {text}   waitForUpdate {kind}
+//	waitForLogEvent {type}   waitForTurnStart {minimumTurn?}   waitForTurnEnd
+//	closeInput
+//
+// Strings may hold {{cwd}}, {{home}}, {{state}}, {{scenario}}, {{sessionId}} and
+// {{session:REF}}. A step waits for frames, files or log lines, never for time;
+// the bound on a wait only ends a run that hangs.
+//
+// # What is compared, and how
+//
+// Paths, ids, times, durations, digests and the version are replaced by tokens,
+// ids by first appearance and with one token in all files. Streamed text is
+// joined on the wire and re-packed in the log with its token borders kept,
+// because only the batching depends on timing. Each line is compared field by
+// field, member order aside; a line reports its first difference.
+//
+// Some rules hold whatever is recorded, so that a refresh cannot make a fault
+// the truth: every line on stdout is JSON-RPC; a turn's updates precede its
+// answer; the log folds; every tool call has a result; no call names a tool that
+// does not exist; what the model was sent is the projection of the log at that
+// point and has the logged digest; the agent exits as expected, which it does
+// not when a recorded model call is left over or one too many was asked for.
+//
+// # Foreign agents and reference recordings
+//
+// A foreign agent (Options.Foreign) is held to what any ACP agent shares: clean
+// frames, the answers' stop reasons or error codes, and the text of each turn.
+// A recording of the reference system (log version 0) is run as it is and
+// compared by what it says and what the two systems share; see
+// compareReference.
+//
+// It imports neither loop nor acp: it drives the program from outside.
+package snapshots
