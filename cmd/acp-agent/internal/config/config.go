@@ -238,8 +238,8 @@ func (c *Config) setLimits() {
 		MaxSteps:          or(l.MaxSteps, 200),
 		StopContinuations: or(l.StopContinuations, 8),
 		Retries:           or(l.Retries, 5),
-		IdleTimeout:       time.Duration(or(l.IdleTimeout, Duration(5*time.Minute))),
-		ToolTimeout:       time.Duration(or(l.ToolTimeout, Duration(2*time.Minute))),
+		IdleTimeout:       or(l.IdleTimeout, Duration{5 * time.Minute}).span,
+		ToolTimeout:       or(l.ToolTimeout, Duration{2 * time.Minute}).span,
 		MaxTokens:         or(l.MaxTokens, 0),
 	}
 }

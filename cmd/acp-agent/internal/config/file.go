@@ -33,7 +33,7 @@ type fileProvider struct {
 	BaseURL   string            `toml:"base_url" json:"base_url,omitempty" jsonschema:"description=Endpoint; the variable PROVIDER_BASE_URL of a built-in provider beats it.,example=http://127.0.0.1:11434/v1"`
 	APIKeyEnv string            `toml:"api_key_env" json:"api_key_env,omitempty" jsonschema:"description=Variable that holds the key; leave it out when the endpoint needs none."`
 	Headers   map[string]string `toml:"headers" json:"headers,omitempty" jsonschema:"description=Headers sent with every request."`
-	Wire      Wire              `toml:"wire" json:"wire,omitempty" jsonschema:"description=Protocol: OpenAI Chat Completions, OpenAI Responses or Anthropic Messages.,enum=chat,enum=responses,enum=messages,default=chat"`
+	Wire      Wire              `toml:"wire" json:"wire,omitempty" jsonschema:"description=Protocol: OpenAI Chat Completions or OpenAI Responses or Anthropic Messages.,enum=chat,enum=responses,enum=messages,default=chat"`
 	Models    []string          `toml:"models" json:"models,omitempty" jsonschema:"description=Model names to offer to clients; the first is the default."`
 }
 
@@ -69,8 +69,9 @@ type fileClient struct {
 	Files    *bool `toml:"files" json:"files,omitempty" jsonschema:"description=Read and write files through the client's buffers.,default=true"`
 }
 
-// Duration is a time span, written as "90s" or "5m".
-type Duration time.Duration
+// Duration is a time span, written as "90s" or "5m". It is no integer type: a
+// bare number would be taken for nanoseconds.
+type Duration struct{ span time.Duration }
 
 // UnmarshalText reads what time.ParseDuration reads, if it is positive.
 func (d *Duration) UnmarshalText(text []byte) error {
@@ -78,7 +79,7 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	if err != nil || v <= 0 {
 		return fmt.Errorf("%q is not a time span such as \"90s\" or \"5m\"", text)
 	}
-	*d = Duration(v)
+	d.span = v
 	return nil
 }
 
