@@ -41,6 +41,10 @@ type State struct {
 	Prompts     int
 	Compactions int
 
+	// compacting is the compaction that is under way, summary its stream.
+	compacting *Compaction
+	summary    *Assembler
+
 	callIDs map[string]bool
 	// sum holds Messages[:summed]; head is Head's line in the digest, nil when
 	// it has not been encoded yet.
@@ -210,6 +214,13 @@ func (s *State) push(seq uint64, m Message) {
 }
 
 func (s *State) chunk(d *AssistantChunk) error {
+	if s.compacting != nil {
+		if s.summary == nil {
+			s.summary = new(Assembler)
+		}
+		s.summary.Add(&d.Chunk)
+		return nil
+	}
 	if s.Turn == nil {
 		return fmt.Errorf("%w: streamed output outside a turn", ErrCorrupt)
 	}
@@ -291,6 +302,11 @@ func (s *State) result(seq uint64, d *ToolResult) {
 }
 
 func (s *State) compact(seq uint64, d *Compaction) {
+	if d.Status == "in_progress" {
+		s.compacting, s.summary = d, nil
+		return
+	}
+	s.compacting, s.summary = nil, nil
 	if d.Status != "completed" {
 		return
 	}
@@ -312,6 +328,19 @@ func (s *State) compact(seq uint64, d *Compaction) {
 
 // MessageSeq returns the seq of the event that made Messages[i].
 func (s *State) MessageSeq(i int) uint64 { return s.seqs[i] }
+
+// MessagesSince returns how many of the Messages came after event seq.
+func (s *State) MessagesSince(seq uint64) int {
+	n := 0
+	for i := len(s.seqs) - 1; i >= 0 && s.seqs[i] > seq; i-- {
+		n++
+	}
+	return n
+}
+
+// Summary returns the stream of the compaction that is under way, nil when
+// nothing has come.
+func (s *State) Summary() *Assembler { return s.summary }
 
 // UsedCallID reports whether a tool call of the session has that id.
 func (s *State) UsedCallID(id string) bool { return s.callIDs[id] }

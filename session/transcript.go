@@ -59,6 +59,9 @@ func (s *State) CloseCalls() []Data {
 		return nil
 	}
 	var out []Data
+	if c := s.compacting; c != nil {
+		out = append(out, &Compaction{ID: c.ID, Trigger: c.Trigger, Status: "failed", Error: "the turn ended before the summary was there"})
+	}
 	if t.stream != nil && !t.stream.Empty() {
 		m := &AssistantMessage{Turn: t.Number, Step: t.Step, Interrupted: true, Usage: t.stream.Usage()}
 		m.Message = LoggedMessage{Role: RoleAssistant, Content: t.stream.Blocks(false), Source: Source{Kind: SourceModel}}

@@ -1,0 +1,315 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"acp-agent/acp"
+	"acp-agent/loop"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+// view is one session as its client sees it: it projects events to updates,
+// live and for a replay alike, and asks the client's permission.
+type view struct {
+	agent  *Agent
+	id     string
+	client acp.ClientCapabilities
+	tools  *tool.Registry
+	env    *tool.Env
+	proj   projection
+
+	mu     sync.Mutex
+	output map[string]*liveOutput
+	frame  []byte
+}
+
+func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
+	a.mu.Lock()
+	caps := a.caps
+	a.mu.Unlock()
+	env := &tool.Env{Cwd: st.Header.Cwd, Roots: cfg.Roots, Files: cfg.Files, Environ: cfg.Environ, Seen: tool.NewSeen(), Progress: func(tool.Progress) {}}
+	return &view{
+		agent: a, id: st.Header.ID, client: caps, tools: cfg.Tools, env: env,
+		proj: projection{notices: caps.Session != nil && caps.Session.Notices != nil, tools: cfg.Tools, env: env},
+	}
+}
+
+func (v *view) caps() promptCaps { return promptCaps{image: v.env.Images} }
+
+// send writes an update. What a client that has gone does not get is in the log.
+func (v *view) send(ctx context.Context, u acp.SessionUpdate) {
+	if err := v.agent.conn.Notify(ctx, acp.MethodSessionUpdate, &acp.SessionNotification{SessionID: v.id, Update: u}); err != nil {
+		v.agent.cfg.Log.Debug("an update was not sent", "session", v.id, "error", err)
+	}
+}
+
+// Event implements loop.Observer.
+func (v *view) Event(ctx context.Context, ev session.Event) {
+	if r, ok := ev.Data.(*session.ToolResult); ok {
+		v.endOutput(r.Block().CallID)
+	}
+	for _, u := range v.proj.updates(ev, false) {
+		v.send(ctx, u)
+	}
+}
+
+// Delta implements loop.Observer: the hot path, one frame a delta, encoded by
+// hand into a buffer that is used again.
+func (v *view) Delta(ctx context.Context, messageID string, c *session.Chunk) {
+	if c.Text == "" {
+		return
+	}
+	kind := "agent_message_chunk"
+	if c.Type == session.ChunkReasoning {
+		kind, messageID = "agent_thought_chunk", thoughtID(messageID)
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.frame = acp.AppendTextChunk(v.frame[:0], v.id, kind, messageID, c.Text)
+	if err := v.agent.conn.WriteFrame(ctx, v.frame); err != nil {
+		v.agent.cfg.Log.Debug("a delta was not sent", "session", v.id, "error", err)
+	}
+	if cap(v.frame) > 64<<10 {
+		v.frame = nil
+	}
+}
+
+// thoughtID is the message id of an assistant message's thoughts.
+func thoughtID(messageID string) string {
+	if messageID == "" {
+		return ""
+	}
+	return messageID + "-thought"
+}
+
+// Ask implements loop.Asker. The tool call has been announced before.
+func (v *view) Ask(ctx context.Context, q *loop.Question) (string, error) {
+	up := acp.ToolCallUpdate{
+		ToolCallID: q.CallID, Title: q.View.Title, Name: q.Name, Kind: acp.ToolKind(q.Kind),
+		Status: acp.ToolCallStatusPending, Locations: wireLocations(q.View.Locations), RawInput: rawJSON(q.Input),
+		Content: wireDiffs(q.View.Diffs),
+	}
+	if q.Reason != "" {
+		up.Content = append(up.Content, textContent(q.Reason))
+	}
+	req := &acp.RequestPermissionRequest{SessionID: v.id, ToolCall: up}
+	for _, o := range q.Options {
+		req.Options = append(req.Options, acp.PermissionOption{OptionID: o.ID, Name: o.Name, Kind: acp.PermissionOptionKind(o.Kind)})
+	}
+	var res acp.RequestPermissionResponse
+	if err := v.agent.conn.Call(ctx, acp.MethodSessionRequestPermission, req, &res); err != nil {
+		return "", err
+	}
+	if res.Outcome.Outcome != acp.OutcomeSelected {
+		return "", nil
+	}
+	return res.Outcome.OptionID, nil
+}
+
+// projection turns events into updates. It is the same for live and replay; a
+// replay also shows what live has streamed as deltas.
+type projection struct {
+	notices bool
+	tools   *tool.Registry
+	env     *tool.Env
+}
+
+func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate {
+	switch d := ev.Data.(type) {
+	case *session.UserMessage:
+		if replay {
+			return userChunks(d)
+		}
+	case *session.AssistantMessage:
+		if replay {
+			return assistantChunks(d)
+		}
+	case *session.ToolCall:
+		if len(d.Input) > 0 { // a hook rewrote an announced call
+			return one(acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: d.CallID, RawInput: d.Input, Title: p.look(d.Name, d.Input).Title}})
+		}
+		return one(acp.SessionUpdate{ToolCall: p.toolCall(d)})
+	case *session.ToolResult:
+		return one(acp.SessionUpdate{ToolCallUpdate: toolResult(d)})
+	case *session.TodoWrite:
+		return one(acp.SessionUpdate{Plan: planOf(d.Todos)})
+	case *session.SessionTitle:
+		return one(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set(d.Title)}})
+	case *session.UsageReport:
+		if d.Window > 0 && !replay {
+			return one(acp.SessionUpdate{UsageUpdate: usageUpdate(d)})
+		}
+	case *session.Notice:
+		if !replay {
+			return p.notice(d.Severity, d.Text, d.Detail)
+		}
+	case *session.TurnEnd:
+		if d.Reason.Message != "" && !replay {
+			return p.notice("warning", d.Reason.Message, "")
+		}
+	}
+	return nil
+}
+
+func one(u acp.SessionUpdate) []acp.SessionUpdate { return []acp.SessionUpdate{u} }
+
+func usageUpdate(d *session.UsageReport) *acp.UsageUpdate {
+	u := &acp.UsageUpdate{Used: uint64(max(0, d.Usage.Context())), Size: uint64(d.Window)}
+	if d.Currency != "" {
+		u.Cost = &acp.Cost{Amount: d.Cost, Currency: d.Currency}
+	}
+	return u
+}
+
+// notice tells the person something that is not the model's answer: as a notice
+// where the client takes them, else as a message of its own, marked.
+func (p *projection) notice(severity, text, detail string) []acp.SessionUpdate {
+	if p.notices {
+		title, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+		if title == "" {
+			return nil
+		}
+		if rest != "" {
+			detail = strings.TrimSpace(text + "\n" + detail)
+		}
+		return one(acp.SessionUpdate{Notice: &acp.Notice{Severity: acp.NoticeSeverity(severity), Title: title, Description: detail}})
+	}
+	if detail != "" {
+		text += "\n" + detail
+	}
+	meta := acp.Meta{NoticeMeta: map[string]any{"severity": severity}}
+	return one(acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock("[" + severity + "] " + text + "\n"), Meta: meta}})
+}
+
+// NoticeMeta is the _meta key that marks agent text which is the agent's own
+// word to the person, not the model's answer.
+const NoticeMeta = "acp-agent/notice"
+
+func userChunks(d *session.UserMessage) []acp.SessionUpdate {
+	var out []acp.SessionUpdate
+	for i := range d.Content {
+		if b := wireBlock(&d.Content[i]); b != nil {
+			out = append(out, acp.SessionUpdate{UserMessageChunk: &acp.ContentChunk{Content: *b, MessageID: d.ID}})
+		}
+	}
+	return out
+}
+
+func assistantChunks(d *session.AssistantMessage) []acp.SessionUpdate {
+	var out []acp.SessionUpdate
+	for _, b := range d.Message.Content {
+		switch {
+		case b.Text == "":
+		case b.Type == session.BlockText:
+			out = append(out, acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock(b.Text), MessageID: d.Message.ID}})
+		case b.Type == session.BlockReasoning:
+			out = append(out, acp.SessionUpdate{AgentThoughtChunk: &acp.ContentChunk{Content: acp.TextBlock(b.Text), MessageID: thoughtID(d.Message.ID)}})
+		}
+	}
+	return out
+}
+
+// look describes a call by its tool; a tool that is gone by its name alone.
+func (p *projection) look(name string, input []byte) tool.View {
+	if t, ok := p.tools.Get(name); ok {
+		return t.View(p.env, input)
+	}
+	return tool.View{Title: name}
+}
+
+func (p *projection) toolCall(d *session.ToolCall) *acp.ToolCall {
+	v := p.look(d.Name, []byte(d.Arguments))
+	kind := tool.KindOther
+	if t, ok := p.tools.Get(d.Name); ok {
+		kind = t.Spec().Kind
+	}
+	if v.Title == "" {
+		v.Title = d.Name
+	}
+	return &acp.ToolCall{
+		ToolCallID: d.CallID, Title: v.Title, Name: d.Name, Kind: acp.ToolKind(kind), Status: acp.ToolCallStatusPending,
+		Locations: wireLocations(v.Locations), RawInput: rawJSON([]byte(d.Arguments)),
+	}
+}
+
+// maxRawOutput bounds rawOutput: the content has the text already.
+const maxRawOutput = 64 << 10
+
+func toolResult(d *session.ToolResult) *acp.ToolCallUpdate {
+	b := d.Block()
+	u := &acp.ToolCallUpdate{ToolCallID: b.CallID, Status: acp.ToolCallStatusCompleted}
+	if b.IsError {
+		u.Status = acp.ToolCallStatusFailed
+	}
+	if m := d.Meta; m != nil {
+		u.Content = wireDiffs(m.Diffs)
+		if m.TerminalID != "" {
+			u.Content = append(u.Content, acp.ToolCallContent{Terminal: &acp.Terminal{TerminalID: m.TerminalID}})
+		}
+		u.Locations = wireLocations(m.Locations)
+		if len(m.Response) <= maxRawOutput {
+			u.RawOutput = rawJSON(m.Response)
+		}
+	}
+	if len(u.Content) == 0 || b.IsError {
+		for i := range b.Content {
+			if c := wireBlock(&b.Content[i]); c != nil {
+				u.Content = append(u.Content, acp.ToolCallContent{Content: &acp.Content{Content: *c}})
+			}
+		}
+	}
+	return u
+}
+
+func textContent(s string) acp.ToolCallContent {
+	return acp.ToolCallContent{Content: &acp.Content{Content: acp.TextBlock(s)}}
+}
+
+func wireDiffs(in []session.Diff) []acp.ToolCallContent {
+	var out []acp.ToolCallContent
+	for _, d := range in {
+		out = append(out, acp.ToolCallContent{Diff: &acp.Diff{Path: d.Path, OldText: d.OldText, NewText: d.NewText}})
+	}
+	return out
+}
+
+func wireLocations(in []session.Location) []acp.ToolCallLocation {
+	var out []acp.ToolCallLocation
+	for _, l := range in {
+		if !filepath.IsAbs(l.Path) {
+			continue
+		}
+		w := acp.ToolCallLocation{Path: l.Path}
+		if l.Line > 0 {
+			n := uint32(l.Line)
+			w.Line = &n
+		}
+		out = append(out, w)
+	}
+	return out
+}
+
+// rawJSON passes valid JSON on and wraps anything else as a string.
+func rawJSON(b []byte) json.RawMessage {
+	if len(b) == 0 {
+		return nil
+	}
+	if json.Valid(b) {
+		return b
+	}
+	out, _ := json.Marshal(string(b))
+	return out
+}
+
+func planOf(todos []session.Todo) *acp.Plan {
+	p := &acp.Plan{Entries: []acp.PlanEntry{}}
+	for _, t := range todos {
+		p.Entries = append(p.Entries, acp.PlanEntry{Content: t.Content, Priority: acp.PlanEntryPriorityMedium, Status: acp.PlanEntryStatus(t.Status)})
+	}
+	return p
+}

@@ -1,0 +1,286 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"acp-agent/hooks"
+	"acp-agent/loop/model"
+	"acp-agent/session"
+)
+
+// noOutcome is what an event without hooks comes to.
+var noOutcome = &hooks.Outcome{}
+
+func (s *Session) hasHooks(ev hooks.Event) bool {
+	return s.cfg.Hooks != nil && s.cfg.Hooks.Has(ev)
+}
+
+// fill adds what every call has.
+func (s *Session) fill(c *hooks.Call) {
+	c.SessionID = s.ID()
+	c.Cwd, c.ProjectDir = s.cwd(), s.cwd()
+	_, c.Model, _ = strings.Cut(s.modelRef(), "/")
+	c.Effort = s.effort()
+	c.Mode = s.Mode()
+	c.TranscriptPath = s.transcripts.path
+}
+
+// fire runs the hooks of a call beside the owner and logs them. The outcome is
+// never nil; what hooks said after the turn was cancelled is not in it.
+func (t *turn) fire(c *hooks.Call) (*hooks.Outcome, error) {
+	s := t.s
+	if !s.hasHooks(c.Event) {
+		return noOutcome, nil
+	}
+	s.fill(c)
+	c.TurnID, c.PromptID = t.id, t.promptID
+	return s.fire(t.ctx, c, s.turnNumber())
+}
+
+func (s *Session) turnNumber() int {
+	if s.state.Turn != nil {
+		return s.state.Turn.Number
+	}
+	return 0
+}
+
+// fire is turn.fire for calls with their fields filled in.
+func (s *Session) fire(ctx context.Context, c *hooks.Call, turn int) (*hooks.Outcome, error) {
+	batch := s.cfg.Hooks.Match(c)
+	if batch == nil {
+		return noOutcome, nil
+	}
+	if err := s.invoked(c, batch, turn); err != nil {
+		return noOutcome, err
+	}
+	// Hooks may read the transcript: everything so far must be in it.
+	if err := s.commit(ctx); err != nil {
+		return noOutcome, err
+	}
+	out := await(s, func() *hooks.Outcome { return batch.Run(ctx) })
+	return out, s.ran(c, out, turn)
+}
+
+func (s *Session) invoked(c *hooks.Call, batch hooks.Batch, turn int) error {
+	var data []session.Data
+	for _, r := range batch.Runs() {
+		if r.Decision == hooks.Held {
+			continue
+		}
+		data = append(data, &session.HookInvoked{
+			Turn: turn, Point: point(c, &r), Dialect: r.Dialect, Matcher: r.Matcher, HandlerID: r.Handler, CallID: callID(c),
+		})
+	}
+	return s.append(data...)
+}
+
+// point is the event that the handler listens to: a failed tool is a
+// PostToolUseFailure for one dialect and a PostToolUse for the other.
+func point(c *hooks.Call, r *hooks.Run) string {
+	if r.Event != "" {
+		return string(r.Event)
+	}
+	return string(c.Event)
+}
+
+func callID(c *hooks.Call) string {
+	if c.Tool != nil {
+		return c.Tool.CallID
+	}
+	return ""
+}
+
+// ran logs how the handlers of a call ended, and what the person is told.
+func (s *Session) ran(c *hooks.Call, out *hooks.Outcome, turn int) error {
+	var data []session.Data
+	for _, r := range out.Runs {
+		res := &session.HookResult{
+			Turn: turn, Point: point(c, &r), HandlerID: r.Handler, Decision: string(r.Decision), ExitCode: r.ExitCode,
+			StderrSummary: r.Stderr, DurationMs: float64(r.Duration) / float64(time.Millisecond), Reason: r.Reason, CallID: callID(c),
+		}
+		for _, kind := range r.Injected {
+			res.Injected = append(res.Injected, injectedType(c.Event, kind))
+		}
+		data = append(data, res)
+	}
+	for _, m := range out.Messages {
+		data = append(data, &session.Notice{Severity: "info", Text: m.Text, Source: hookSource(m, c.Event)})
+	}
+	for _, n := range out.Notices {
+		data = append(data, &session.Notice{Severity: "warning", Text: n.Text, Source: hookSource(n, c.Event)})
+	}
+	return s.append(data...)
+}
+
+// injectedType names the event that a hook's text becomes.
+func injectedType(ev hooks.Event, kind string) session.Type {
+	switch {
+	case kind == "reason" && (ev == hooks.Stop || ev == hooks.SubagentStop):
+		return session.TypeSteeringMessage
+	case kind == "reason" && ev == hooks.PreToolUse:
+		return session.TypeToolResult
+	case kind == "reason" && ev == hooks.UserPromptSubmit:
+		return session.TypeTurnEnd
+	case kind == "feedback":
+		return session.TypeToolResult
+	}
+	return session.TypeContextMessage
+}
+
+// pendingStart is SessionStart's hooks, started when the session was made.
+type pendingStart struct {
+	call *hooks.Call
+	stop context.CancelFunc
+	done chan *hooks.Outcome
+}
+
+// startHooks starts SessionStart hooks; the first prompt waits for them.
+func (s *Session) startHooks(source string) error {
+	if !s.hasHooks(hooks.SessionStart) {
+		return nil
+	}
+	c := &hooks.Call{Event: hooks.SessionStart, Source: source}
+	s.fill(c)
+	batch := s.cfg.Hooks.Match(c)
+	if batch == nil {
+		return nil
+	}
+	if err := s.invoked(c, batch, 0); err != nil {
+		return err
+	}
+	if err := s.commit(context.Background()); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p := &pendingStart{call: c, stop: stop, done: make(chan *hooks.Outcome, 1)}
+	s.start = p
+	s.wg.Go(func() { p.done <- batch.Run(ctx) }) // ended by Close through stop
+	return nil
+}
+
+// finishStart waits for SessionStart's hooks and appends their context, once. A
+// cancel leaves them running for the next prompt.
+func (t *turn) finishStart() error {
+	s := t.s
+	p := s.start
+	if p == nil {
+		return nil
+	}
+	out := await(s, func() *hooks.Outcome {
+		select {
+		case out := <-p.done:
+			return out
+		case <-t.ctx.Done():
+			return nil
+		}
+	})
+	if out == nil {
+		return nil
+	}
+	s.start = nil
+	p.stop()
+	if err := s.ran(p.call, out, 0); err != nil {
+		return err
+	}
+	if err := s.append(contextData(out, hooks.SessionStart)...); err != nil {
+		return err
+	}
+	if out.Title != "" {
+		if err := s.append(&session.SessionTitle{Title: out.Title, Source: session.Source{Kind: session.SourceHook}}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// endHooks tells hooks how a turn ended other than by itself: Interrupt and
+// StopFailure. What they say changes nothing.
+func (t *turn) endHooks(reason session.EndReason) {
+	s := t.s
+	var c *hooks.Call
+	switch reason.Kind {
+	case session.EndCancelled:
+		c = &hooks.Call{Event: hooks.Interrupt}
+	case session.EndError:
+		c = &hooks.Call{Event: hooks.StopFailure, Fields: map[string]any{
+			"error": stopFailure(reason.Error.Kind), "error_details": reason.Error.Message,
+		}}
+		msg := reason.Error.Message
+		c.LastAssistantMessage = &msg
+	default:
+		return
+	}
+	if !s.hasHooks(c.Event) {
+		return
+	}
+	s.fill(c)
+	c.TurnID, c.PromptID = t.id, t.promptID
+	// The turn's context is done after a cancel; these hooks have their own limit.
+	if _, err := s.fire(context.WithoutCancel(t.ctx), c, s.turnNumber()); err != nil {
+		s.cfg.Log.Error("end-of-turn hooks could not be logged", "error", err)
+	}
+}
+
+// endHooks runs SessionEnd hooks, within ctx and their own budget.
+func (s *Session) endHooks(ctx context.Context, reason string) {
+	if p := s.start; p != nil {
+		p.stop()
+	}
+	if !s.hasHooks(hooks.SessionEnd) || s.failed != nil {
+		return
+	}
+	c := &hooks.Call{Event: hooks.SessionEnd, Reason: reason}
+	s.fill(c)
+	batch := s.cfg.Hooks.Match(c)
+	if batch == nil {
+		return
+	}
+	if err := s.invoked(c, batch, 0); err == nil {
+		err = s.ran(c, batch.Run(ctx), 0)
+		if err != nil {
+			s.cfg.Log.Error("SessionEnd hooks could not be logged", "error", err)
+		}
+	}
+}
+
+// notification is a Notification event.
+func notification(kind, message string) *hooks.Call {
+	return &hooks.Call{Event: hooks.Notification, Fields: map[string]any{"message": message, "notification_type": kind}}
+}
+
+// stopFailure is Claude Code's name for a model failure (facts 1.3, StopFailure).
+func stopFailure(kind string) string {
+	switch model.Kind(kind) {
+	case model.KindAuth:
+		return "authentication_failed"
+	case model.KindQuota:
+		return "billing_error"
+	case model.KindRateLimit:
+		return "rate_limit"
+	case model.KindOverloaded:
+		return "overloaded"
+	case model.KindInvalidRequest, model.KindContextOverflow:
+		return "invalid_request"
+	case model.KindNotFound:
+		return "model_not_found"
+	case model.KindServer:
+		return "server_error"
+	}
+	return "unknown"
+}
+
+// turnError puts an error in the log's terms.
+func turnError(err error) session.TurnError {
+	var me *model.Error
+	if errors.As(err, &me) {
+		return session.TurnError{
+			Kind: string(me.Kind), Message: me.Message, Status: me.Status,
+			Retryable: me.Retryable, RetryAfterMs: me.RetryAfter.Milliseconds(),
+		}
+	}
+	return session.TurnError{Kind: "internal", Message: fmt.Sprint(err)}
+}

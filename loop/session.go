@@ -1,0 +1,310 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"acp-agent/hooks"
+	"acp-agent/loop/model"
+	"acp-agent/loop/permission"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+// Errors of admission. Both leave the session as it was.
+var (
+	ErrBusy   = errors.New("a prompt is already running in this session")
+	ErrClosed = errors.New("the session is closed")
+	ErrIdle   = errors.New("no prompt is running in this session")
+)
+
+// Observer hears what a person may see. Its methods are called in order by the
+// session's owner, Delta and Progress also from the goroutines of a stream or a
+// tool; they may block on a slow client until ctx is done.
+type Observer interface {
+	// Event is called once for each event, after it is durable.
+	Event(ctx context.Context, ev session.Event)
+	// Delta shows streamed text. messageID is that of the message it will be.
+	Delta(ctx context.Context, messageID string, c *session.Chunk)
+	// Progress shows that a tool started (zero Progress) or what it put out.
+	Progress(ctx context.Context, callID string, p tool.Progress)
+}
+
+// Question asks the person whether a tool call may run.
+type Question struct {
+	CallID  string
+	Name    string
+	Input   []byte
+	View    tool.View
+	Kind    tool.Kind
+	Reason  string
+	Options []session.PermissionOption
+}
+
+// Asker puts a question to the client. It returns the id of the chosen option,
+// "" when the client cancelled the question, or an error. It must return when
+// ctx is done; a late answer is dropped.
+type Asker interface {
+	Ask(ctx context.Context, q *Question) (optionID string, err error)
+}
+
+// Models gives a client for a model by its name (provider/name).
+type Models interface {
+	Client(ref string) (model.Client, model.Info, error)
+}
+
+// Config is what a session is made with. All fields but those marked optional
+// are required.
+type Config struct {
+	Models Models
+	// ModelRef is the model to use while the log does not name one.
+	ModelRef string
+	Effort   string
+	Tools    *tool.Registry
+	Hooks    hooks.Engine // optional
+	Rules    *permission.Rules
+	Asker    Asker
+	Observer Observer
+	// System is the system prompt.
+	System string
+	// Environ is the environment of child processes; Files the file layer;
+	// Terminal the client's terminals (optional).
+	Environ  []string
+	Files    tool.Files
+	Terminal tool.Terminal
+	Roots    []string
+	Limits   Limits
+	Retry    RetryPolicy
+	// TranscriptDir is where the transcripts that hooks read are kept; "" keeps
+	// none. Transcribers makes one for a dialect.
+	TranscriptDir string
+	Transcribers  func(dialect string, m hooks.TranscriptMeta) hooks.Transcriber
+	// Version of the agent, for transcripts.
+	Version string
+	NewID   func() string
+	Now     func() time.Time
+	Log     *slog.Logger
+	// History calls visit with every event of the session's log that is on disk.
+	History func(visit func(session.Event) error) error
+	// OnClose is called when the session has closed (optional).
+	OnClose func()
+}
+
+// Session is one live session. Its exported methods are safe for concurrent
+// use.
+type Session struct {
+	cfg   Config
+	log   session.Log
+	state *session.State
+	seen  *tool.Seen
+	mode  modeBox
+
+	// owner is the ownership token: whoever has put a value in may append. ops
+	// are short operations for the owner.
+	owner chan struct{}
+	ops   chan func()
+
+	mu      sync.Mutex
+	turn    *turn
+	closed  bool
+	failed  error
+	closing chan struct{}
+	wg      sync.WaitGroup
+
+	start *pendingStart
+	// usedSeq is the event up to which the last usage report counts.
+	usedSeq     uint64
+	transcripts *transcripts
+	told        map[string]bool
+	// unpublished are durable-to-be events that the observer has not heard of.
+	unpublished []session.Event
+}
+
+// modeBox holds the permission mode for readers that are not the owner.
+type modeBox struct {
+	mu sync.Mutex
+	v  string
+}
+
+func (m *modeBox) set(v string) { m.mu.Lock(); m.v = v; m.mu.Unlock() }
+func (m *modeBox) get() string  { m.mu.Lock(); defer m.mu.Unlock(); return m.v }
+
+// New takes over an open log. source is what SessionStart hooks are told:
+// startup, resume, clear or compact; they are started at once and awaited by
+// the first prompt.
+func New(cfg Config, log session.Log, state *session.State, source string) (*Session, error) {
+	s := &Session{
+		cfg: cfg, log: log, state: state, seen: tool.NewSeen(),
+		owner: make(chan struct{}, 1), ops: make(chan func()), closing: make(chan struct{}),
+		told: map[string]bool{},
+	}
+	s.mode.set(state.Mode)
+	if state.Mode == "" {
+		s.mode.set(permission.ModeDefault)
+	}
+	s.transcripts = newTranscripts(&s.cfg, state.Header)
+	if err := s.startHooks(source); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ID returns the session's id.
+func (s *Session) ID() string { return s.state.Header.ID }
+
+// Mode returns the permission mode in force.
+func (s *Session) Mode() string { return s.mode.get() }
+
+// Do runs fn as the owner: at once when the session is idle, between two
+// blocking waits of the running turn otherwise. fn must be short and may append.
+func (s *Session) Do(ctx context.Context, fn func(*session.State) error) error {
+	done := make(chan error, 1)
+	op := func() { done <- fn(s.state) }
+	select {
+	case s.owner <- struct{}{}:
+		op()
+		<-s.owner
+		return <-done
+	case s.ops <- op:
+		return <-done
+	case <-s.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Record appends events outside the turn's own order, durably, and publishes
+// them: a mode change, a title.
+func (s *Session) Record(ctx context.Context, data ...session.Data) error {
+	return s.Do(ctx, func(*session.State) error {
+		for _, d := range data {
+			if m, ok := d.(*session.ModeSet); ok {
+				s.mode.set(m.Mode)
+			}
+		}
+		if err := s.append(data...); err != nil {
+			return err
+		}
+		return s.commit(ctx)
+	})
+}
+
+// append logs events and folds them. The owner calls it.
+func (s *Session) append(data ...session.Data) error {
+	if s.failed != nil {
+		return s.failed
+	}
+	evs, err := s.log.Append(data...)
+	if err == nil {
+		for _, ev := range evs {
+			if err = s.state.Apply(ev); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return s.fail(err)
+	}
+	for _, ev := range evs {
+		if _, chunk := ev.Data.(*session.AssistantChunk); !chunk {
+			s.unpublished = append(s.unpublished, ev)
+		}
+	}
+	return nil
+}
+
+// fail stops the session for good: a log that lost an event must not go on.
+func (s *Session) fail(err error) error {
+	s.failed = &LogError{Err: err}
+	s.cfg.Log.Error("session log failed; the session takes no more prompts", "session", s.ID(), "error", err)
+	return s.failed
+}
+
+// LogError is a failure of the session's log. The session is unusable after it;
+// what is on disk stays.
+type LogError struct{ Err error }
+
+func (e *LogError) Error() string {
+	return fmt.Sprintf("the session log cannot be written: %v: the session is stopped; free the disk or fix the permissions, then load it again", e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *LogError) Unwrap() error { return e.Err }
+
+// commit makes what was appended durable, then tells the observer.
+func (s *Session) commit(ctx context.Context) error {
+	if len(s.unpublished) == 0 {
+		return nil
+	}
+	if s.failed != nil {
+		return s.failed
+	}
+	if err := s.log.Sync(); err != nil {
+		return s.fail(err)
+	}
+	s.publish(ctx)
+	return nil
+}
+
+func (s *Session) publish(ctx context.Context) {
+	evs := s.unpublished
+	s.unpublished = nil
+	for _, ev := range evs {
+		s.transcripts.add(ev)
+		s.cfg.Observer.Event(ctx, ev)
+	}
+	if cap(evs) <= 64 {
+		clear(evs)
+		s.unpublished = evs[:0]
+	}
+}
+
+// await runs fn beside the owner and serves short operations until it returns.
+// The goroutine ends with fn, which ends with the context it was given.
+func await[T any](s *Session, fn func() T) T {
+	ch := make(chan T, 1)
+	go func() { ch <- fn() }()
+	for {
+		select {
+		case v := <-ch:
+			return v
+		case op := <-s.ops:
+			op()
+		}
+	}
+}
+
+// Close cancels the running turn, waits for it, runs SessionEnd hooks and
+// closes the log. It may be called twice; ctx bounds the wait for the hooks.
+func (s *Session) Close(ctx context.Context, reason string) error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		s.wg.Wait()
+		return nil
+	}
+	s.closed = true
+	t := s.turn
+	s.mu.Unlock()
+	if t != nil {
+		t.cancel(errCancelled)
+	}
+	s.owner <- struct{}{} // the turn gives it back when it is over
+	close(s.closing)
+	s.endHooks(ctx, reason)
+	s.wg.Wait()
+	err := s.log.Close()
+	s.transcripts.close()
+	if s.cfg.OnClose != nil {
+		s.cfg.OnClose()
+	}
+	if err != nil {
+		return fmt.Errorf("closing session %s: %w", s.ID(), err)
+	}
+	return nil
+}

@@ -1,0 +1,386 @@
+package loop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"sync"
+	"time"
+
+	"acp-agent/loop/model"
+	"acp-agent/session"
+)
+
+// RetryPolicy bounds the retries of one model request.
+type RetryPolicy struct {
+	// Max is how many retries follow the first attempt.
+	Max int
+	// Base is the first wait; it doubles up to Cap, with 20 % jitter.
+	Base, Cap time.Duration
+	// MaxAfter is the longest Retry-After that is waited for; a longer one
+	// fails the request at once.
+	MaxAfter time.Duration
+}
+
+// Batch bounds of streamed output in the log: it is handed to the operating
+// system at least every flushEvery, made durable every syncEvery, so that a
+// crash loses at most that much of an answer that is not finished.
+const (
+	flushEvery = 100 * time.Millisecond
+	syncEvery  = time.Second
+	// wakeAt deltas wake the owner before the tick; the reader waits for it at
+	// stallAt, which only a stalled disk reaches.
+	wakeAt  = 1024
+	stallAt = 16 * wakeAt
+)
+
+// step makes one model request, with its retries, and commits the answer.
+func (t *turn) step() error {
+	s := t.s
+	st := s.state.Turn
+	client, info, err := s.cfg.Models.Client(s.modelRef())
+	if err != nil {
+		return err
+	}
+	number := st.Step + 1
+	data := []session.Data{&session.StepStart{Turn: st.Number, Step: number}}
+	head := s.head(info)
+	if s.state.Head == nil || !reflect.DeepEqual(*s.state.Head, head) {
+		reason := "change"
+		if s.state.Head == nil {
+			reason = "initial"
+		}
+		data = append(data, &session.RequestHeader{Header: head, Reason: reason})
+	}
+	if err := s.append(data...); err != nil {
+		return err
+	}
+	if err := t.dueCompaction(client, info); err != nil || t.ctx.Err() != nil {
+		return err
+	}
+	for attempt := 1; ; attempt++ {
+		merr := t.attempt(client, info, attempt)
+		if merr == nil {
+			return nil
+		}
+		if s.failed != nil || t.ctx.Err() != nil {
+			return s.failed
+		}
+		if fits, err := t.overflowed(client, info, merr); err != nil {
+			return err
+		} else if fits {
+			continue
+		}
+		wait, ok := t.retry(merr, attempt)
+		if !ok {
+			return merr
+		}
+		if err := s.append(&session.ModelRetry{
+			Turn: st.Number, Step: number, Retry: attempt, Max: s.cfg.Retry.Max,
+			DelayMs: wait.Milliseconds(), Failure: turnError(merr),
+		}); err != nil {
+			return err
+		}
+		if err := s.commit(t.ctx); err != nil {
+			return err
+		}
+		await(s, func() struct{} {
+			timer := time.NewTimer(wait)
+			defer timer.Stop()
+			select {
+			case <-timer.C:
+			case <-t.ctx.Done():
+			}
+			return struct{}{}
+		})
+		if t.ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// overflowed compacts after a request that did not fit, once a step; true means
+// that another attempt makes sense.
+func (t *turn) overflowed(client model.Client, info model.Info, err error) (bool, error) {
+	var me *model.Error
+	if !errors.As(err, &me) || me.Kind != model.KindContextOverflow || t.compactedStep == t.s.state.Turn.Step {
+		return false, nil
+	}
+	cerr := t.compact(client, info, "auto", "")
+	switch {
+	case cerr == nil:
+		return t.ctx.Err() == nil, nil
+	case errors.Is(cerr, errNothingToCompact), isCompactionFailure(cerr):
+		return false, nil
+	}
+	return false, cerr
+}
+
+// retry says whether and when a failed attempt is followed by another. After
+// output that a person has seen there is none: nothing is ever said twice.
+func (t *turn) retry(err error, attempt int) (time.Duration, bool) {
+	var me *model.Error
+	p := t.s.cfg.Retry
+	if !errors.As(err, &me) || !me.Retryable || attempt > p.Max {
+		return 0, false
+	}
+	if a := t.s.state.Stream(); a != nil && a.Shown() {
+		return 0, false
+	}
+	if me.RetryAfter > 0 {
+		return me.RetryAfter, me.RetryAfter <= p.MaxAfter
+	}
+	wait := p.Base << min(attempt-1, 16)
+	if wait > p.Cap || wait <= 0 {
+		wait = p.Cap
+	}
+	return time.Duration(float64(wait) * (0.8 + 0.4*rand.Float64())), true
+}
+
+// attempt sends the request once and commits its answer.
+func (t *turn) attempt(client model.Client, info model.Info, attempt int) error {
+	s := t.s
+	st := s.state.Turn
+	digest, err := s.state.Digest()
+	if err != nil {
+		return err
+	}
+	if err := s.append(&session.RequestSent{Turn: st.Number, Step: st.Step, Attempt: attempt, Digest: digest}); err != nil {
+		return err
+	}
+	if err := s.commit(t.ctx); err != nil {
+		return err
+	}
+	req := &model.Request{
+		Head: *s.state.Head, Messages: s.state.Messages[:len(s.state.Messages):len(s.state.Messages)],
+		SessionID: s.ID(), Cwd: s.cwd(), Turn: st.Number, Step: st.Step, Attempt: attempt,
+	}
+	messageID := s.cfg.NewID()
+	serr := t.stream(client, req, messageID)
+	if s.failed != nil {
+		return s.failed
+	}
+	if serr != nil {
+		return serr
+	}
+	if t.ctx.Err() != nil {
+		return nil
+	}
+	return t.commitAnswer(messageID, info)
+}
+
+// stream runs one model stream: deltas go to the observer as they come (a
+// summary's, which has no message id, do not), and to the log in batches.
+func (t *turn) stream(client model.Client, req *model.Request, messageID string) error {
+	s := t.s
+	q := &deltaQueue{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	done := make(chan error, 1)
+	ctx, stop := context.WithCancel(t.ctx)
+	defer stop()
+	go func() { // ends with the stream, which ends with ctx; joined below
+		var err error
+		for c, cerr := range client.Stream(ctx, req) {
+			if cerr != nil {
+				err = cerr
+				break
+			}
+			if messageID != "" && (c.Type == session.ChunkText || c.Type == session.ChunkReasoning) {
+				s.cfg.Observer.Delta(ctx, messageID, &c)
+			}
+			q.put(ctx, c, s.cfg.Now())
+		}
+		done <- err
+	}()
+	var packer session.Packer
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	synced := s.cfg.Now()
+	for {
+		var end bool
+		var err error
+		select {
+		case op := <-s.ops:
+			op()
+			continue
+		case <-q.wake:
+		case <-tick.C:
+		case err = <-done:
+			end = true
+		}
+		if lerr := t.drain(q, &packer, end || err != nil); lerr != nil {
+			stop()
+			if !end {
+				<-done
+			}
+			return lerr
+		}
+		if end {
+			return err
+		}
+		if now := s.cfg.Now(); now.Sub(synced) >= syncEvery {
+			synced = now
+			if serr := s.log.Sync(); serr != nil {
+				stop()
+				<-done
+				return s.fail(serr)
+			}
+		}
+	}
+}
+
+// drain moves what has streamed into the log.
+func (t *turn) drain(q *deltaQueue, p *session.Packer, end bool) error {
+	s := t.s
+	st := s.state.Turn
+	items := q.take()
+	var data []session.Data
+	add := func(cs []session.Chunk) {
+		for _, c := range cs {
+			data = append(data, &session.AssistantChunk{Turn: st.Number, Step: st.Step, Chunk: c})
+		}
+	}
+	for i := range items {
+		add(p.Add(items[i].c, items[i].at))
+	}
+	if end || len(items) < wakeAt {
+		add(p.Flush())
+	}
+	q.recycle(items)
+	if len(data) == 0 {
+		return nil
+	}
+	if err := s.append(data...); err != nil {
+		return err
+	}
+	if err := s.log.Flush(); err != nil {
+		return s.fail(err)
+	}
+	return nil
+}
+
+// commitAnswer turns the stream into the step's assistant message.
+func (t *turn) commitAnswer(messageID string, info model.Info) error {
+	s := t.s
+	st := s.state.Turn
+	a := s.state.Stream()
+	if a == nil {
+		return model.Errorf(model.KindEmpty, "the model's stream ended without anything in it")
+	}
+	m := &session.AssistantMessage{Turn: st.Number, Step: st.Step, Usage: a.Usage(), Stop: a.Finish()}
+	// A tool call that was cut by the output limit is not whole: it is left out
+	// of the message, so that it neither runs nor poisons later requests.
+	blocks := a.Blocks(m.Stop != session.FinishMaxTokens && m.Stop != session.FinishRefusal)
+	t.nameCalls(blocks)
+	head := s.state.Head.Config
+	m.Message = session.LoggedMessage{
+		ID: messageID, Role: session.RoleAssistant, Content: blocks,
+		Source: session.Source{Kind: session.SourceModel, Provider: head.Provider, Model: head.Model},
+	}
+	data := []session.Data{m}
+	if u := m.Usage; u != nil {
+		report := &session.UsageReport{Turn: st.Number, Step: st.Step, Usage: *u, Window: info.Window}
+		if cost, ok := info.Cost(*u); ok {
+			report.Cost, report.Currency = cost, "USD"
+			if s.state.Used != nil {
+				report.Cost += s.state.Used.Cost
+			}
+		}
+		data = append(data, report)
+		s.usedSeq = s.state.Seq + 2 // the message and the report
+	}
+	if len(s.state.Turn.Calls) == 0 && !hasCalls(blocks) {
+		data = append(data, &session.StepEnd{Turn: st.Number, Step: st.Step})
+	}
+	if err := s.append(data...); err != nil {
+		return err
+	}
+	return s.commit(t.ctx)
+}
+
+func hasCalls(blocks []session.Block) bool {
+	for _, b := range blocks {
+		if b.Type == session.BlockToolCall {
+			return true
+		}
+	}
+	return false
+}
+
+// nameCalls gives each tool call an id that is unique in the session: results
+// are paired by it, and providers repeat ids or leave them out.
+func (t *turn) nameCalls(blocks []session.Block) {
+	used := map[string]bool{}
+	for i := range blocks {
+		b := &blocks[i]
+		if b.Type != session.BlockToolCall {
+			continue
+		}
+		base := b.ID
+		if base == "" {
+			base = fmt.Sprintf("call_%d_%d_%d", t.s.state.Turn.Number, t.s.state.Turn.Step, i)
+		}
+		id := base
+		for n := 2; id == "" || used[id] || t.s.state.UsedCallID(id); n++ {
+			id = fmt.Sprintf("%s_%d", base, n)
+		}
+		used[id] = true
+		b.ID = id
+	}
+}
+
+// deltaQueue hands streamed chunks from the stream's goroutine to the owner.
+type deltaQueue struct {
+	mu    sync.Mutex
+	items []timedChunk
+	spare []timedChunk
+	wake  chan struct{}
+	room  chan struct{}
+}
+
+type timedChunk struct {
+	c  session.Chunk
+	at time.Time
+}
+
+func (q *deltaQueue) put(ctx context.Context, c session.Chunk, at time.Time) {
+	q.mu.Lock()
+	q.items = append(q.items, timedChunk{c, at})
+	n := len(q.items)
+	q.mu.Unlock()
+	if n >= wakeAt {
+		select {
+		case q.wake <- struct{}{}:
+		default:
+		}
+	}
+	if n >= stallAt {
+		select {
+		case <-q.room:
+		case <-ctx.Done():
+		}
+	}
+}
+
+func (q *deltaQueue) take() []timedChunk {
+	q.mu.Lock()
+	items := q.items
+	q.items, q.spare = q.spare[:0], nil
+	q.mu.Unlock()
+	select {
+	case q.room <- struct{}{}:
+	default:
+	}
+	return items
+}
+
+// recycle keeps the slice for the next batch: one stream allocates two.
+func (q *deltaQueue) recycle(items []timedChunk) {
+	clear(items)
+	q.mu.Lock()
+	if q.spare == nil {
+		q.spare = items[:0]
+	}
+	q.mu.Unlock()
+}

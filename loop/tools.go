@@ -1,0 +1,483 @@
+package loop
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"acp-agent/hooks"
+	"acp-agent/loop/permission"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+// maxParallel bounds how many read-only tools run at once.
+const maxParallel = 10
+
+// job is one tool call on its way from the model's message to its result.
+type job struct {
+	call  session.Call
+	tool  tool.Tool // nil when there is no such tool
+	spec  tool.Spec
+	input json.RawMessage
+	env   *tool.Env
+	// result is set as soon as it is known; notRun says why the tool did not
+	// run (session.ToolMeta.NotRun), empty when it did.
+	result  *tool.Result
+	notRun  string
+	err     error
+	took    time.Duration
+	started bool
+	end     *session.EndReason
+}
+
+// tools answers the calls of the model's last message: runs of read-only calls
+// side by side, the others one by one, results in the model's order.
+func (t *turn) tools() (*session.EndReason, error) {
+	s := t.s
+	st := s.state.Turn
+	jobs := make([]*job, len(st.Calls))
+	for i, c := range st.Calls {
+		jobs[i] = t.newJob(c)
+	}
+	var end *session.EndReason
+	for i := 0; i < len(jobs) && end == nil; {
+		j := i + 1
+		for jobs[i].parallel() && j < len(jobs) && jobs[j].parallel() {
+			j++
+		}
+		var err error
+		if end, err = t.group(jobs[i:j]); err != nil {
+			return nil, err
+		}
+		i = j
+	}
+	if t.ctx.Err() != nil && end == nil {
+		return &session.EndReason{Kind: session.EndCancelled}, nil
+	}
+	data := []session.Data{}
+	if end != nil {
+		data = append(data, s.state.CloseCalls()...)
+	} else if out, err := t.batchHooks(jobs); err != nil {
+		return nil, err
+	} else if out != nil {
+		t.contexts = append(t.contexts, contextData(out, hooks.PostToolBatch)...)
+		if out.Blocked || out.Halted {
+			end = &session.EndReason{Kind: session.EndCompleted, Message: blockText(out)}
+		}
+	}
+	data = append(data, t.takeContexts()...)
+	data = append(data, &session.StepEnd{Turn: st.Number, Step: st.Step})
+	if err := s.append(data...); err != nil {
+		return nil, err
+	}
+	return end, s.commit(t.ctx)
+}
+
+func (j *job) parallel() bool { return j.tool != nil && j.spec.ReadOnly }
+
+func (t *turn) newJob(c session.Call) *job {
+	s := t.s
+	j := &job{call: c, input: json.RawMessage(c.Arguments)}
+	if len(j.input) == 0 {
+		j.input = json.RawMessage("{}")
+	}
+	j.tool, _ = s.cfg.Tools.Get(c.Name)
+	if j.tool != nil {
+		j.spec = j.tool.Spec()
+	}
+	j.env = s.env(c.ID)
+	j.env.Progress = func(p tool.Progress) { s.cfg.Observer.Progress(t.ctx, c.ID, p) }
+	return j
+}
+
+// env is what a tool call has around it.
+func (s *Session) env(callID string) *tool.Env {
+	_, info, _ := s.cfg.Models.Client(s.modelRef())
+	return &tool.Env{
+		CallID: callID, Cwd: s.cwd(), Roots: s.cfg.Roots, Environ: s.cfg.Environ,
+		Files: s.cfg.Files, Terminal: s.cfg.Terminal, Seen: s.seen, Images: info.Images,
+		Progress: func(tool.Progress) {},
+	}
+}
+
+// group handles one run of calls: announced together, decided in order, run at
+// once, answered in order.
+func (t *turn) group(jobs []*job) (*session.EndReason, error) {
+	s := t.s
+	st := s.state.Turn
+	var data []session.Data
+	for _, j := range jobs {
+		data = append(data, &session.ToolCall{Turn: st.Number, Step: st.Step, CallID: j.call.ID, Name: j.call.Name, Arguments: j.call.Arguments})
+	}
+	if err := s.append(data...); err != nil {
+		return nil, err
+	}
+	if err := s.commit(t.ctx); err != nil {
+		return nil, err
+	}
+	for _, j := range jobs {
+		if err := t.decide(j); err != nil {
+			return nil, err
+		}
+		if j.end != nil {
+			break
+		}
+	}
+	if err := s.commit(t.ctx); err != nil {
+		return nil, err
+	}
+	await(s, func() struct{} { t.runAll(jobs); return struct{}{} })
+	for _, j := range jobs {
+		if err := t.answer(j); err != nil {
+			return nil, err
+		}
+		if j.end != nil {
+			return j.end, s.commit(t.ctx)
+		}
+	}
+	return nil, s.commit(t.ctx)
+}
+
+// runAll runs the bodies of those jobs that may run.
+func (t *turn) runAll(jobs []*job) {
+	slots := make(chan struct{}, maxParallel)
+	done := make(chan struct{})
+	n := 0
+	for _, j := range jobs {
+		if j.result != nil || j.end != nil {
+			continue
+		}
+		n++
+		go func() { // joined below
+			slots <- struct{}{}
+			t.runOne(j)
+			<-slots
+			done <- struct{}{}
+		}()
+	}
+	for range n {
+		<-done
+	}
+}
+
+func (t *turn) runOne(j *job) {
+	s := t.s
+	if t.ctx.Err() != nil {
+		j.fail("cancelled", session.TextNotStarted)
+		return
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			s.cfg.Log.Error("a tool panicked", "tool", j.call.Name, "panic", p)
+			j.fail("", fmt.Sprintf("The tool %s failed inside: %v.", j.call.Name, p))
+		}
+	}()
+	s.cfg.Observer.Progress(t.ctx, j.call.ID, tool.Progress{})
+	j.started = true
+	begin := s.cfg.Now()
+	res, err := j.tool.Run(t.ctx, j.env, j.input)
+	j.took = s.cfg.Now().Sub(begin)
+	switch {
+	case err != nil && t.ctx.Err() != nil:
+		j.fail("", session.TextUnknown)
+	case err != nil:
+		j.err = fmt.Errorf("running the tool %s: %w", j.call.Name, err)
+		j.fail("", session.TextUnknown)
+	default:
+		j.result = &res
+	}
+}
+
+func (j *job) fail(notRun, text string) {
+	r := tool.Fail(text)
+	j.result, j.notRun = &r, notRun
+}
+
+// decide settles whether a call may run and on what: arguments, PreToolUse
+// hooks, rules, PermissionRequest hooks, the person. It sets j.result where not.
+func (t *turn) decide(j *job) error {
+	s := t.s
+	if t.ctx.Err() != nil {
+		j.fail("cancelled", session.TextNotStarted)
+		return nil
+	}
+	if j.tool == nil {
+		j.fail("unknown", fmt.Sprintf("There is no tool named %q. The tools are: %s.", j.call.Name, strings.Join(s.cfg.Tools.Names(), ", ")))
+		return nil
+	}
+	if err := check(j.tool, j.input); err != nil {
+		j.fail("invalid", err.Error())
+		return nil
+	}
+	out, err := t.fire(&hooks.Call{Event: hooks.PreToolUse, Tool: j.hookTool()})
+	if err != nil {
+		return err
+	}
+	if t.ctx.Err() != nil {
+		j.fail("cancelled", session.TextNotStarted)
+		return nil
+	}
+	t.contexts = append(t.contexts, contextData(out, hooks.PreToolUse)...)
+	if out.Halted {
+		j.fail("denied", "A hook stopped the turn before the tool ran.")
+		j.end = &session.EndReason{Kind: session.EndCompleted, Message: out.HaltReason.Text}
+		return nil
+	}
+	if out.Decision == hooks.Deny || out.Blocked {
+		j.fail("denied", denyText(out))
+		return nil
+	}
+	if err := t.rewrite(j, out.UpdatedInput); err != nil || j.result != nil {
+		return err
+	}
+	return t.permit(j, out)
+}
+
+// check says, in words for the model, what is wrong with a call's arguments.
+func check(t tool.Tool, input json.RawMessage) error {
+	if c, ok := t.(tool.Checker); ok {
+		return c.Check(input)
+	}
+	if !json.Valid(input) {
+		return errors.New("the arguments are not valid JSON: send one JSON object")
+	}
+	return nil
+}
+
+// denyText is the reason of the hook that denied, verbatim.
+func denyText(out *hooks.Outcome) string {
+	if out.DecisionReason.Text != "" {
+		return out.DecisionReason.Text
+	}
+	for _, r := range out.Reasons {
+		if r.Text != "" {
+			return r.Text
+		}
+	}
+	return "A hook denied this call and gave no reason."
+}
+
+// rewrite makes the call run on the input that a hook gave. The model's own
+// message keeps what the model wrote; the log keeps both.
+func (t *turn) rewrite(j *job, input json.RawMessage) error {
+	if len(input) == 0 {
+		return nil
+	}
+	if err := check(j.tool, input); err != nil {
+		j.fail("invalid", "A hook rewrote the arguments of this call to something the tool does not take: "+err.Error())
+		return nil
+	}
+	j.input = input
+	st := t.s.state.Turn
+	return t.s.append(&session.ToolCall{
+		Turn: st.Number, Step: st.Step, CallID: j.call.ID, Name: j.call.Name, Arguments: j.call.Arguments, Input: input,
+	})
+}
+
+// permit asks rules, mode, PermissionRequest hooks and the person, in this
+// order, whether the call may run. A hook's allow skips the question, not the
+// rules that deny or ask.
+func (t *turn) permit(j *job, pre *hooks.Outcome) error {
+	s := t.s
+	v := s.cfg.Rules.Decide(s.Mode(), j.request(s))
+	verdict := v.Decision
+	reason := v.Reason
+	if verdict != permission.Deny {
+		switch {
+		case pre.Decision == hooks.Ask || pre.Decision == hooks.Defer:
+			verdict, reason = permission.Ask, pre.DecisionReason.Text
+		case pre.Decision == hooks.Allow && !v.Explicit:
+			verdict = permission.Allow
+		}
+	}
+	switch verdict {
+	case permission.Allow:
+		return nil
+	case permission.Deny:
+		return t.denied(j, reason)
+	}
+	out, err := t.fire(&hooks.Call{Event: hooks.PermissionRequest, Tool: j.hookTool()})
+	if err != nil {
+		return err
+	}
+	if t.ctx.Err() != nil {
+		j.fail("cancelled", session.TextNotStarted)
+		return nil
+	}
+	switch out.Decision {
+	case hooks.Deny:
+		j.fail("denied", denyText(out))
+		if out.Interrupt {
+			j.end = &session.EndReason{Kind: session.EndCompleted, Message: denyText(out)}
+		}
+		return nil
+	case hooks.Allow:
+		for _, u := range out.UpdatedPermissions {
+			s.cfg.Rules.Update(u)
+		}
+		return t.rewrite(j, out.UpdatedInput)
+	}
+	return t.ask(j, reason)
+}
+
+func (t *turn) denied(j *job, reason string) error {
+	j.fail("denied", reason)
+	_, err := t.fire(&hooks.Call{Event: hooks.PermissionDenied, Tool: j.hookTool(), Reason: reason})
+	return err
+}
+
+func (j *job) request(s *Session) permission.Call {
+	return permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Cwd: s.cwd()}
+}
+
+// ask puts the question to the person and remembers an answer that is for
+// longer than once.
+func (t *turn) ask(j *job, reason string) error {
+	s := t.s
+	st := s.state.Turn
+	sug := s.cfg.Rules.Suggest(j.request(s))
+	q := &Question{
+		CallID: j.call.ID, Name: j.call.Name, Input: j.input, Reason: reason, Kind: j.spec.Kind,
+		View: j.tool.View(j.env, j.input), Options: options(sug),
+	}
+	if err := s.append(&session.PermissionAsked{Turn: st.Number, CallID: q.CallID, Title: q.View.Title, Options: q.Options}); err != nil {
+		return err
+	}
+	if err := s.commit(t.ctx); err != nil {
+		return err
+	}
+	if _, err := t.fire(notification("permission_prompt", "Permission needed: "+q.View.Title)); err != nil {
+		return err
+	}
+	type reply struct {
+		id  string
+		err error
+	}
+	r := await(s, func() reply {
+		id, err := s.cfg.Asker.Ask(t.ctx, q)
+		return reply{id, err}
+	})
+	ans := &session.PermissionAnswered{Turn: st.Number, CallID: q.CallID, Outcome: "cancelled"}
+	switch kind := kindOf(q.Options, r.id); {
+	case t.ctx.Err() != nil:
+		j.fail("cancelled", session.TextNotStarted)
+	case r.err != nil:
+		ans.Outcome = "error"
+		s.cfg.Log.Warn("the client did not answer a permission question", "error", r.err)
+		j.fail("rejected", "The tool did not run: the question whether it may could not be put to the user.")
+	case kind == "allow_once" || kind == "allow_always":
+		ans.Outcome = kind
+		if kind == "allow_always" && sug.Rule != "" {
+			ans.Scope, ans.Rule = "session", sug.Rule
+			s.cfg.Rules.Allow(sug.Rule)
+		}
+	case kind == "reject_always":
+		ans.Outcome, ans.Scope, ans.Rule = kind, "session", sug.Deny
+		s.cfg.Rules.Reject(sug.Deny)
+		j.fail("rejected", "The user rejected this tool call and every later one like it. Do not try it again; ask what to do instead.")
+	case kind == "reject_once":
+		ans.Outcome = kind
+		j.fail("rejected", "The user rejected this tool call. The tool did not run.")
+	case r.id == "":
+		j.fail("rejected", "The question whether this tool may run was cancelled. The tool did not run.")
+	default:
+		ans.Outcome = "error"
+		j.fail("rejected", "The tool did not run: the client gave an answer that was not offered.")
+	}
+	return s.append(ans)
+}
+
+// options are the answers that are offered: one of each kind.
+func options(sug permission.Suggestion) []session.PermissionOption {
+	return []session.PermissionOption{
+		{ID: "allow_once", Name: "Allow once", Kind: "allow_once"},
+		{ID: "allow_always", Name: "Always allow " + sug.Label, Kind: "allow_always"},
+		{ID: "reject_once", Name: "Reject", Kind: "reject_once"},
+		{ID: "reject_always", Name: "Always reject " + sug.DenyLabel, Kind: "reject_always"},
+	}
+}
+
+func kindOf(opts []session.PermissionOption, id string) string {
+	for _, o := range opts {
+		if o.ID == id {
+			return o.Kind
+		}
+	}
+	return ""
+}
+
+// answer shows a finished call to PostToolUse hooks and appends its result.
+func (t *turn) answer(j *job) error {
+	s := t.s
+	st := s.state.Turn
+	if j.err != nil {
+		return j.err
+	}
+	if j.result == nil { // an earlier call ended the turn
+		j.fail("interrupted", session.TextNotStarted)
+	}
+	r := j.result
+	meta := r.Meta
+	meta.NotRun, meta.DurationMs = j.notRun, j.took.Milliseconds()
+	content, isErr := r.Content, r.IsError
+	if j.started && t.ctx.Err() == nil {
+		ev := hooks.PostToolUse
+		out, err := t.fire(&hooks.Call{Event: ev, Tool: j.hookTool()})
+		if err != nil {
+			return err
+		}
+		if out.ReplaceOutput != nil && t.ctx.Err() == nil {
+			content = []session.Block{session.Text(out.ReplaceOutput.Text)}
+		}
+		if t.ctx.Err() == nil {
+			for _, reason := range out.Reasons {
+				t.contexts = append(t.contexts, &session.ContextMessage{
+					Content: []session.Block{session.Text(reason.Text)}, Source: hookSource(reason, ev),
+				})
+			}
+			t.contexts = append(t.contexts, contextData(out, ev)...)
+			if out.Halted {
+				j.end = &session.EndReason{Kind: session.EndCompleted, Message: out.HaltReason.Text}
+			}
+		}
+	}
+	data := []session.Data{session.NewToolResult(st.Number, st.Step, j.call.ID, content, isErr, &meta)}
+	return s.append(append(data, r.Events...)...)
+}
+
+// hookTool is the call as hooks are shown it.
+func (j *job) hookTool() *hooks.Tool {
+	h := &hooks.Tool{Name: j.call.Name, Input: j.input, CallID: j.call.ID, Duration: j.took}
+	if j.result == nil {
+		return h
+	}
+	h.Failed, h.NotRun = j.result.IsError, j.notRun != ""
+	h.Response, h.ExitCode = j.result.Meta.Response, j.result.Meta.ExitCode
+	for _, b := range j.result.Content {
+		if b.Type == session.BlockText {
+			h.Output += b.Text
+		}
+	}
+	return h
+}
+
+// batchHooks fires PostToolBatch for the calls of a step; nil without hooks.
+func (t *turn) batchHooks(jobs []*job) (*hooks.Outcome, error) {
+	if !t.s.hasHooks(hooks.PostToolBatch) {
+		return nil, nil
+	}
+	call := &hooks.Call{Event: hooks.PostToolBatch}
+	for _, j := range jobs {
+		call.Tools = append(call.Tools, *j.hookTool())
+	}
+	return t.fire(call)
+}
+
+// failure classifies what ended a turn for the log and the client.
+func (t *turn) failure(err error) session.EndReason {
+	e := turnError(err)
+	return session.EndReason{Kind: session.EndError, Error: &e}
+}
