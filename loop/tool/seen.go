@@ -28,9 +28,13 @@ func (s *Seen) NoteSum(path string, sum [sha256.Size]byte) {
 
 // Known reports whether the file was seen, and whether data is that version.
 func (s *Seen) Known(path string, data []byte) (seen, same bool) {
-	now := sha256.Sum256(data)
+	return s.KnownSum(path, sha256.Sum256(data))
+}
+
+// KnownSum is Known for a content whose sum is at hand.
+func (s *Seen) KnownSum(path string, sum [sha256.Size]byte) (seen, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sum, ok := s.files[path]
-	return ok, ok && sum == now
+	was, ok := s.files[path]
+	return ok, ok && was == sum
 }
