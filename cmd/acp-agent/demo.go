@@ -15,6 +15,7 @@ import (
 
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/session"
+	"acp-agent/snapshots"
 )
 
 // demoCmd is acp-agent demo.
@@ -162,7 +163,7 @@ func (r *demoRun) prepare(dir string) ([]string, error) {
 // demoRecording finds the recorded model output of a scenario in the binary.
 func demoRecording(scenario string) ([]byte, error) {
 	var found string
-	err := fs.WalkDir(demoFS, ".", func(p string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(snapshots.Demo, ".", func(p string, d fs.DirEntry, err error) error {
 		if err == nil && path.Base(p) == "session.jsonl" && path.Base(path.Dir(p)) == scenario {
 			found = p
 		}
@@ -174,7 +175,7 @@ func demoRecording(scenario string) ([]byte, error) {
 	if found == "" {
 		return nil, fmt.Errorf("the recording %s is not in this binary", scenario)
 	}
-	return fs.ReadFile(demoFS, found)
+	return fs.ReadFile(snapshots.Demo, found)
 }
 
 // converse is the client's part: one session, one prompt, hang up.

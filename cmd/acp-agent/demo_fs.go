@@ -1,6 +1,0 @@
-package main
-
-import "embed"
-
-//go:embed demo
-var demoFS embed.FS
