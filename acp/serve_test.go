@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sourcegraph/jsonrpc2"
+
 	"acp-agent/acp"
 	"acp-agent/acp/acptest"
 	"acp-agent/acp/stdio"
@@ -640,4 +642,59 @@ func TestServeContextAndGrace(t *testing.T) {
 		}
 		close(stuck)
 	})
+}
+
+// A12: garbage and then a hang-up end the agent, and it closes its output.
+func TestA12GarbageThenHangup(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *echoAgent, c *acptest.Client) {
+		c.SendLine("\xff\x00\xfe garbage")
+		c.SendLine("\x1f\x8b\x08")
+		c.Hangup()
+		c.WaitEnd(t.Context())
+		for _, f := range c.Frames()[1:] {
+			if f.Msg.Error == nil || f.Msg.Error.Code != acp.CodeParseError {
+				t.Errorf("got %s", f.Raw)
+			}
+		}
+	})
+}
+
+// A stream whose peer has stopped reading breaks Serve's loop with the write error.
+func TestServeWriteError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inR, inW := newPipe()
+		outR, outW := newPipe()
+		broken := errors.New("broken pipe")
+		outR.CloseWithError(broken)
+		served := make(chan error, 1)
+		go func() {
+			served <- newEchoAgent().serve(t.Context(), stdio.NewStream(inR, outW, stdio.Options{}))
+		}()
+		fmt.Fprintln(inW, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`)
+		if err := <-served; !errors.Is(err, broken) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestToError(t *testing.T) {
+	raw := json.RawMessage(`{"a":1}`)
+	for name, tc := range map[string]struct {
+		in   error
+		want string
+	}{
+		"wrapped wire error": {fmt.Errorf("x: %w", acp.SessionNotFound("s")), `{"code":-32002,"message":"session not found: s","data":{"sessionId":"s"}}`},
+		"jsonrpc2 error":     {fmt.Errorf("x: %w", &jsonrpc2.Error{Code: 7, Message: "m", Data: &raw}), `{"code":7,"message":"m","data":{"a":1}}`},
+		"cancelled":          {fmt.Errorf("x: %w", context.Canceled), `{"code":-32800,"message":"request cancelled"}`},
+		"timeout":            {context.DeadlineExceeded, `{"code":-32603,"message":"internal error"}`},
+		"anything":           {errors.New("/home/me/.key"), `{"code":-32603,"message":"internal error"}`},
+	} {
+		got, err := acp.Marshal(acp.ToError(tc.in))
+		if err != nil || string(got) != tc.want {
+			t.Errorf("%s: got %s, %v, want %s", name, got, err, tc.want)
+		}
+	}
+	if acp.ToError(nil) != nil {
+		t.Error("no error became one")
+	}
 }

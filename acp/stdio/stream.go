@@ -249,7 +249,11 @@ func (s *Stream) write() {
 			if len(buf) == 0 {
 				break
 			}
-			_, err := s.w.Write(buf)
+			if _, err := s.w.Write(buf); err != nil {
+				// What was taken stays counted as queued: it was not written, and Flush must say so.
+				s.fail(fmt.Errorf("write to the peer: %w", err))
+				return
+			}
 			if cap(buf) > keepBuffer {
 				buf = nil
 			}
@@ -258,10 +262,6 @@ func (s *Stream) write() {
 			close(s.room)
 			s.room = make(chan struct{})
 			s.mu.Unlock()
-			if err != nil {
-				s.fail(fmt.Errorf("write to the peer: %w", err))
-				return
-			}
 		}
 	}
 }
