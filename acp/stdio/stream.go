@@ -229,7 +229,7 @@ func (s *Stream) kick() {
 }
 
 // keepBuffer is the largest write buffer that is kept for the next round.
-const keepBuffer = 64 << 10
+const keepBuffer = 256 << 10
 
 // write is the writing goroutine. It swaps two buffers with the producers, so that a write(2) carries
 // all that came during the one before it, and an idle stream writes at once.
