@@ -35,7 +35,7 @@ func (c *execCmd) Run(ctx context.Context, a *app) error {
 	if strings.TrimSpace(prompt) == "" {
 		return &usageError{"the prompt is empty: say what to do"}
 	}
-	return a.exec(ctx, execRequest{Dir: dir, Prompt: prompt, JSON: c.JSON})
+	return a.exec(ctx, execRequest{Dir: dir, Prompt: prompt, Mode: c.Mode, JSON: c.JSON})
 }
 
 // directory makes a -C argument absolute and checks that it is one.

@@ -3,29 +3,50 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"acp-agent/acp"
+	"acp-agent/acp/agent"
+	"acp-agent/acp/stdio"
 )
+
+// shutdownGrace bounds the orderly end: turns cancelled, SessionEnd hooks run,
+// children gone, logs closed. SessionEnd hooks that ask for more get it within
+// their own budget (60 s at the most).
+const shutdownGrace = 2 * time.Second
 
 // serve speaks ACP on stdin and stdout until the client hangs up or ctx ends.
 func (a *app) serve(ctx context.Context) error {
-	if _, err := a.config(); err != nil {
+	rt, err := a.runtime()
+	if err != nil {
 		return err
 	}
-	return errors.New("serve: not wired yet")
-}
-
-// execRequest is one headless turn.
-type execRequest struct {
-	// Dir is the working directory, absolute.
-	Dir    string
-	Prompt string
-	// JSON prints the log's events, one a line, instead of the answer.
-	JSON bool
-}
-
-// exec runs one headless turn; the answer goes to stdout.
-func (a *app) exec(ctx context.Context, r execRequest) error {
-	if _, err := a.config(); err != nil {
+	defer rt.close()
+	opts := stdio.Options{}
+	trace, closeTrace, err := a.tracer(rt.cfg)
+	if err != nil {
 		return err
 	}
-	return errors.New("exec: not wired yet")
+	defer closeTrace() //nolint:errcheck // a trace that cannot be closed has nobody to tell
+	if trace != nil {
+		opts.Trace = func(dir string, line []byte) {
+			fmt.Fprintf(trace, "%s %s\n", dir, line)
+		}
+	}
+	ag := agent.New(rt.agentConfig())
+	var mux acp.Mux
+	ag.Register(&mux)
+	stream := stdio.NewStream(a.stdin, a.stdout, opts)
+	err = acp.Serve(ctx, stream, &mux, acp.ServeOptions{OnConn: ag.Attach, Logger: rt.log})
+	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
+		rt.log.Info("the connection broke", "error", err)
+	}
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if err := ag.Shutdown(end); err != nil {
+		return fmt.Errorf("closing sessions: %w", err)
+	}
+	return rt.finish()
 }

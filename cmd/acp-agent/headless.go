@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"acp-agent/acp/agent"
+	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/loop"
+	"acp-agent/loop/permission"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+// execRequest is one headless turn.
+type execRequest struct {
+	// Dir is the working directory, absolute.
+	Dir    string
+	Prompt string
+	// Mode is the permission mode; empty is the config's.
+	Mode string
+	// JSON prints the log's events, one a line, instead of the answer.
+	JSON bool
+}
+
+// exec runs one headless turn; the answer goes to stdout.
+func (a *app) exec(ctx context.Context, r execRequest) error {
+	w, err := a.runtime()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	h := session.Header{
+		Version: session.Version, ID: newID(), CreatedAt: time.Now().UTC(), Cwd: r.Dir, Agent: agentName + "/" + version(),
+	}
+	cfg, err := w.Session(ctx, &agent.SessionParams{Header: h, Roots: []string{r.Dir}})
+	if err != nil {
+		return &config.Error{What: "starting the session", Err: err}
+	}
+	out := &headless{w: a.stdout, stderr: a.stderr, json: r.JSON}
+	cfg.Observer, cfg.Asker = out, out
+	log, err := w.Create(ctx, h)
+	if err != nil {
+		return fmt.Errorf("making the session's log: %w", err)
+	}
+	st := session.NewState(h)
+	s, err := loop.New(cfg, log, st, "startup")
+	if err != nil {
+		return err
+	}
+	reason, perr := out.run(ctx, s, r)
+	end, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	defer cancel()
+	if err := s.Close(end, "other"); err != nil {
+		return err
+	}
+	if out.err != nil {
+		return fmt.Errorf("writing the answer: %w", out.err)
+	}
+	if err := w.finish(); err != nil && perr == nil {
+		return err
+	}
+	return exitOf(reason, perr)
+}
+
+// exitOf says by the exit code whether the turn did what was asked.
+func exitOf(reason session.EndReason, err error) error {
+	switch {
+	case err != nil:
+		return err
+	case reason.Kind == session.EndCompleted:
+		return nil
+	case reason.Message != "":
+		return fmt.Errorf("the turn ended: %s: %s", reason.Kind, reason.Message)
+	}
+	return fmt.Errorf("the turn ended: %s", reason.Kind)
+}
+
+// headless shows a turn on a terminal or to a program. Nobody is there to be
+// asked: what would need a question is refused.
+type headless struct {
+	w, stderr io.Writer
+	json      bool
+
+	mu       sync.Mutex
+	answered bool // text of the current message is on the line
+	err      error
+}
+
+func (o *headless) run(ctx context.Context, s *loop.Session, r execRequest) (session.EndReason, error) {
+	if r.Mode != "" && r.Mode != permission.ModeDefault {
+		if err := s.Record(ctx, &session.ModeSet{Mode: r.Mode, Source: session.Source{Kind: session.SourceUser}}); err != nil {
+			return session.EndReason{}, err
+		}
+	}
+	slot, err := s.Admit(ctx)
+	if err != nil {
+		return session.EndReason{}, err
+	}
+	return slot.Prompt([]session.Block{session.Text(r.Prompt)}, session.Source{Kind: session.SourceUser})
+}
+
+func (o *headless) write(b []byte) {
+	if o.err == nil {
+		_, o.err = o.w.Write(b)
+	}
+}
+
+// Event implements loop.Observer.
+func (o *headless) Event(_ context.Context, ev session.Event) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.json {
+		line, err := session.AppendEvent(nil, &ev)
+		if err != nil {
+			o.err = errors.Join(o.err, err)
+			return
+		}
+		o.write(line)
+		return
+	}
+	switch d := ev.Data.(type) {
+	case *session.AssistantMessage:
+		if o.answered {
+			o.write([]byte("\n"))
+			o.answered = false
+		}
+	case *session.ToolCall:
+		fmt.Fprintf(o.stderr, "tool %s %s\n", d.Name, oneLine(d.Arguments))
+	case *session.Notice:
+		fmt.Fprintf(o.stderr, "%s: %s\n", d.Severity, oneLine(d.Text))
+	case *session.TurnEnd:
+		if d.Reason.Kind == session.EndCompleted && d.Reason.Message != "" {
+			fmt.Fprintln(o.stderr, oneLine(d.Reason.Message))
+		}
+	}
+}
+
+// Delta implements loop.Observer.
+func (o *headless) Delta(_ context.Context, _ string, c *session.Chunk) {
+	if o.json || c.Type != session.ChunkText || c.Text == "" {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.answered = true
+	o.write([]byte(c.Text))
+}
+
+// Progress implements loop.Observer.
+func (o *headless) Progress(context.Context, string, tool.Progress) {}
+
+// Ask implements loop.Asker.
+func (o *headless) Ask(_ context.Context, q *loop.Question) (string, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	fmt.Fprintf(o.stderr, "refused (nobody to ask): %s: run with --mode acceptEdits or bypassPermissions, or add an allow rule to the config file\n", q.View.Title)
+	return "reject_once", nil
+}

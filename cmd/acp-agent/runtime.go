@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"acp-agent/acp"
+	"acp-agent/acp/agent"
+	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/loop"
+	"acp-agent/loop/permission"
+	"acp-agent/loop/prompt"
+	"acp-agent/loop/tool"
+	"acp-agent/loop/tool/file"
+	"acp-agent/loop/tool/shell"
+	"acp-agent/session"
+	"acp-agent/session/jsonl"
+)
+
+// agentName is how the agent calls itself on the wire.
+const agentName = "acp-agent"
+
+// wiring is the process's parts, put together: what serve and exec share.
+// Nothing in it touches a file before a session asks for it, except a recording
+// that is to be replayed.
+type wiring struct {
+	cfg      *config.Config
+	log      *slog.Logger
+	closeLog func() error
+	models   *models
+	ctx      context.Context
+	stop     context.CancelFunc
+
+	storeOnce sync.Once
+	storeErr  error
+	store     *jsonl.Store
+}
+
+func (a *app) runtime() (*wiring, error) {
+	cfg, err := a.config()
+	if err != nil {
+		return nil, err
+	}
+	log, closeLog, err := a.logger(cfg)
+	if err != nil {
+		return nil, err
+	}
+	m, err := newModels(cfg, log)
+	if err != nil {
+		_ = closeLog()
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	return &wiring{cfg: cfg, log: log, closeLog: closeLog, models: m, ctx: ctx, stop: stop}, nil
+}
+
+func (w *wiring) close() {
+	w.stop()
+	_ = w.closeLog()
+}
+
+// finish says at the very end whether a recording was used up.
+func (w *wiring) finish() error { return w.models.finish() }
+
+func (w *wiring) agentConfig() agent.Config {
+	return agent.Config{
+		Store: w, Builder: w, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
+		AuthMethods: authMethods(), Authenticate: w.authenticate,
+		NewID: newID, Now: time.Now, Log: w.log,
+	}
+}
+
+// newID makes the ids of sessions and messages. Version 7: they sort by time.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// authMethods: one agent method always (registries and clients want one), a
+// terminal method for clients that offer it.
+func authMethods() []acp.AuthMethod {
+	return []acp.AuthMethod{
+		{Agent: &acp.AuthMethodAgent{ID: "api-key", Name: "API key", Description: "Uses the provider key in DEEPSEEK_API_KEY, OPENAI_API_KEY or ANTHROPIC_API_KEY, or one stored by `acp-agent login`."}},
+		{Terminal: &acp.AuthMethodTerminal{ID: "login", Name: "Log in", Description: "Asks for a provider key in a terminal and stores it.", Args: []string{"login"}}},
+	}
+}
+
+// authenticate looks again whether there is a key: one that appeared since the
+// start needs no restart.
+func (w *wiring) authenticate(context.Context, string) error {
+	_, err := w.models.defaultRef()
+	if err != nil {
+		return acp.AuthRequired(err.Error())
+	}
+	return nil
+}
+
+// open makes the store when the first session needs it.
+func (w *wiring) open() (*jsonl.Store, error) {
+	w.storeOnce.Do(func() {
+		if _, w.storeErr = w.cfg.EnsureStateDir(); w.storeErr != nil {
+			return
+		}
+		w.store, w.storeErr = jsonl.Open(w.cfg.SessionsDir(), jsonl.Options{})
+	})
+	return w.store, w.storeErr
+}
+
+// Create implements session.Store.
+func (w *wiring) Create(ctx context.Context, h session.Header) (session.Log, error) {
+	s, err := w.open()
+	if err != nil {
+		return nil, err
+	}
+	return s.Create(ctx, h)
+}
+
+// Open implements session.Store.
+func (w *wiring) Open(ctx context.Context, id string, visit func(session.Event) error) (session.Log, *session.State, error) {
+	s, err := w.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.Open(ctx, id, visit)
+}
+
+// Session implements agent.Builder.
+func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config, error) {
+	ref, err := w.models.defaultRef()
+	if err != nil {
+		return loop.Config{}, acp.AuthRequired(err.Error())
+	}
+	sh := shell.New(shell.Options{Timeout: w.cfg.Limits.ToolTimeout})
+	tools, err := newTools(sh)
+	if err != nil {
+		return loop.Config{}, fmt.Errorf("making the tools: %w", err)
+	}
+	perms := w.cfg.Permissions
+	rules, err := permission.NewRules(perms.Allow, perms.Ask, perms.Deny)
+	if err != nil {
+		return loop.Config{}, acp.InvalidRequest(err.Error())
+	}
+	h := p.Header
+	engine, err := w.hooks(p)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	cfg := loop.Config{
+		Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
+		System:  prompt.System(prompt.Environment{Cwd: h.Cwd, Roots: h.AdditionalDirectories, OS: runtime.GOOS}),
+		Environ: w.cfg.Environ(), Files: file.Disk(p.Roots), Roots: p.Roots,
+		Limits:        loop.Limits{Steps: w.cfg.Limits.MaxSteps, Continuations: w.cfg.Limits.StopContinuations},
+		Retry:         w.models.retry(w.cfg.Limits.Retries),
+		TranscriptDir: filepath.Join(w.cfg.StateDir, "transcripts"), Transcribers: transcriber,
+		History: func(visit func(session.Event) error) error {
+			s, err := w.open()
+			if err != nil {
+				return err
+			}
+			_, err = s.Read(context.Background(), h.ID, visit)
+			return err
+		},
+		Version: version(), NewID: newID, Now: time.Now, Log: w.log,
+	}
+	if engine != nil {
+		cfg.Hooks = engine
+	}
+	cfg.OnClose = func() {
+		if engine != nil {
+			engine.Close()
+		}
+		if err := sh.Close(); err != nil {
+			w.log.Warn("the session's shell was not closed cleanly", "session", h.ID, "error", err)
+		}
+	}
+	return cfg, nil
+}
+
+// newTools returns a session's tools. The shell keeps the session's background
+// jobs; the others keep nothing.
+func newTools(sh *shell.Shell) (*tool.Registry, error) {
+	all := sh.Tools()
+	all = append(all, file.Tools()...)
+	return tool.NewRegistry(all...)
+}
