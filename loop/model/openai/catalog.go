@@ -72,7 +72,9 @@ var table = sync.OnceValue(func() map[string]entry {
 	add("gpt-5.4-mini gpt-5.4-nano", 400_000, 128_000, true, modern, nil)
 	for _, name := range strings.Fields("gpt-6-sol gpt-6-luna gpt-6.1-terra gpt-5.6-sol gpt-5.6-terra gpt-5.6-luna gpt-5.4 gpt-5.5 gpt-5.4-mini gpt-5.4-nano") {
 		e := m["openai/"+name]
-		e.noThinkTools = true
+		// The agent always sends tools, so no effort is offered to people; one
+		// that they set goes out where the endpoint is not OpenAI's own.
+		e.noThinkTools, e.Efforts = true, nil
 		m["openai/"+name] = e
 	}
 	add("gpt-5.2", 400_000, 128_000, true, modern, &model.Price{Input: 1.75, CacheRead: 0.175, Output: 14})

@@ -69,6 +69,9 @@ func (d *decoder) event(data []byte, name string, cut bool) (done bool, err erro
 		}
 		rest, ok := d.ev.parse(data)
 		if !ok {
+			if d.t.finish != "" {
+				return true, nil
+			}
 			if cut {
 				return false, d.closed(nil)
 			}
