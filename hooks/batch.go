@@ -57,9 +57,18 @@ func (b *batch) Run(ctx context.Context) *Outcome {
 }
 
 func (b *batch) runAll(ctx context.Context) *Outcome {
-	payloads := map[string]func() ([]byte, error){}
-	for _, d := range b.s.opts.Dialects {
-		payloads[d.Name()] = sync.OnceValues(func() ([]byte, error) { return d.Payload(b.call) })
+	// Payloads are made on the caller's goroutine: Call's transcript belongs to
+	// the turn.
+	type made struct {
+		data []byte
+		err  error
+	}
+	payloads := map[string]made{}
+	for _, e := range b.entries {
+		if _, ok := payloads[e.d.Name()]; !ok && e.held == "" {
+			data, err := e.d.Payload(b.call)
+			payloads[e.d.Name()] = made{data, err}
+		}
 	}
 	var (
 		wg       sync.WaitGroup
@@ -69,19 +78,15 @@ func (b *batch) runAll(ctx context.Context) *Outcome {
 		if e.held != "" {
 			continue
 		}
-		payload := payloads[e.d.Name()]
+		p := payloads[e.d.Name()]
 		if e.h.Async {
-			// Made here, on the caller's goroutine, as the call's transcript may
-			// belong to the turn.
-			data, err := payload()
 			e.async = true
-			b.background(e, e.h, func(ctx context.Context) Exit { return b.exec(ctx, e, data, err) })
+			b.background(e, e.h, func(ctx context.Context) Exit { return b.exec(ctx, e, p.data, p.err) })
 			continue
 		}
 		wg.Go(func() {
 			start := b.s.opts.Now()
-			data, err := payload()
-			e.exit = b.exec(ctx, e, data, err)
+			e.exit = b.exec(ctx, e, p.data, p.err)
 			if e.exit.Rest != nil {
 				e.async = true
 				b.detached(e)

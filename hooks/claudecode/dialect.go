@@ -1,0 +1,296 @@
+package claudecode
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"acp-agent/hooks"
+)
+
+// Config makes a Dialect.
+type Config struct {
+	// Files are Discover's, in its order.
+	Files []*File
+	// Env is the agent's environment; hooks inherit it less what is hidden.
+	Env  hooks.Environ
+	Home string
+	PID  int
+
+	// HideEnv names the variables that hooks do not get: the model providers'
+	// keys, by default DefaultHideEnv. AllowEnv takes names out of it again.
+	// OTEL_* are always hidden (facts 1.10).
+	HideEnv, AllowEnv []string
+	// EnvFile returns the file that CLAUDE_ENV_FILE names for a session, whose
+	// export lines the agent sources before bash calls. It is called for
+	// SessionStart and CwdChanged. Nil: the variable is not set.
+	EnvFile func(sessionID string) string
+
+	// MaxText caps additionalContext, systemMessage and plain stdout, in
+	// characters; 0 is the vendor's 10,000, negative none.
+	MaxText int
+	// ASCII escapes all non-ASCII text in payloads, for locales in which hooks
+	// misread UTF-8 (bug 100). Off, as hooks grep payloads for it (facts 7.2).
+	ASCII bool
+
+	// HTTP sends http hooks; nil is a plain client without proxies. MCP and
+	// Prompter serve the other types; where one is nil, its handlers are held.
+	HTTP     *http.Client
+	MCP      hooks.MCPCaller
+	Prompter hooks.Prompter
+}
+
+// DefaultHideEnv are the keys of the model providers that this agent speaks to.
+var DefaultHideEnv = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_API_KEY", "OPENAI_API_KEY"}
+
+// Dialect is Claude Code's hooks, loaded. It implements hooks.Dialect.
+type Dialect struct {
+	cfg      Config
+	handlers []*hooks.Handler
+	paths    []string
+	env      hooks.Environ // what every hook inherits
+
+	// endBudget is what all SessionEnd hooks share (facts 1.6).
+	endBudget time.Duration
+	// asking bounds prompt and agent hooks: twelve at once (facts 1.6).
+	asking chan struct{}
+}
+
+var (
+	_ hooks.Dialect = (*Dialect)(nil)
+	_ hooks.Capper  = (*Dialect)(nil)
+	_ hooks.Watcher = (*Dialect)(nil)
+)
+
+// New makes the dialect of the files. The switches of all of them are settled
+// here: handlers that they turn off say so in Why.
+func New(cfg Config) *Dialect {
+	if cfg.HideEnv == nil {
+		cfg.HideEnv = DefaultHideEnv
+	}
+	d := &Dialect{cfg: cfg, asking: make(chan struct{}, 12)}
+	for _, f := range cfg.Files {
+		d.paths = append(d.paths, f.Path)
+		d.handlers = append(d.handlers, f.Handlers...)
+	}
+	d.env = cfg.Env.Without(func(key string) bool {
+		return hooks.IsOTel(key) || slices.Contains(cfg.HideEnv, key) && !slices.Contains(cfg.AllowEnv, key)
+	})
+	for _, f := range cfg.Files {
+		// A repository's env block goes to its own, trusted hooks only.
+		if !f.Layer.NeedsTrust() {
+			for _, k := range sortedKeys(f.Env) {
+				d.env = d.env.Set(k, f.Env[k])
+			}
+		}
+	}
+	d.switches()
+	d.budget()
+	return d
+}
+
+func sortedKeys(m map[string]string) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// precedence orders the layers of scalar settings: managed > --settings > local
+// > project > user (facts 1.7).
+func precedence(l hooks.Layer) int {
+	switch l {
+	case hooks.LayerManaged:
+		return 5
+	case hooks.LayerExplicit:
+		return 4
+	case hooks.LayerLocal:
+		return 3
+	case hooks.LayerProject:
+		return 2
+	case hooks.LayerUser:
+		return 1
+	}
+	return 0
+}
+
+// switches applies disableAllHooks, allowManagedHooksOnly, the http allow-lists
+// and missing services.
+func (d *Dialect) switches() {
+	var off, only *File
+	var urls, env []string
+	for _, f := range d.cfg.Files {
+		if f.DisableAll != nil && (off == nil || precedence(f.Layer) > precedence(off.Layer)) {
+			off = f
+		}
+		if f.ManagedOnly {
+			only = f
+		}
+		urls = merge(urls, f.HTTPURLs)
+		env = merge(env, f.HTTPEnv)
+	}
+	for _, h := range d.handlers {
+		x := extOf(h)
+		x.httpEnv = env
+		managed := h.Place.Layer == hooks.LayerManaged
+		switch {
+		case h.Why != "":
+		case off != nil && *off.DisableAll && (!managed || off.Layer == hooks.LayerManaged):
+			h.Why = "disableAllHooks is set in " + off.Path
+		case only != nil && !managed:
+			h.Why = "only managed hooks are allowed (allowManagedHooksOnly in " + only.Path + ")"
+		case h.Type == "http" && urls != nil && !slices.ContainsFunc(urls, func(p string) bool { return urlMatches(p, x.url) }):
+			h.Why = "its URL is not among allowedHttpHookUrls"
+		case h.Type == "mcp_tool" && d.cfg.MCP == nil:
+			h.Why = "there are no MCP servers that hooks could call"
+		case (h.Type == "prompt" || h.Type == "agent") && d.cfg.Prompter == nil:
+			h.Why = "there is no model that hooks could ask"
+		}
+	}
+}
+
+// merge appends to an allow-list; an empty list in a file allows nothing, which
+// is not the same as no list.
+func merge(list, more []string) []string {
+	if more == nil {
+		return list
+	}
+	return append(append([]string{}, list...), more...)
+}
+
+// budget settles the time that SessionEnd hooks share: 1.5 seconds, up to 60 by
+// the timeouts that settings files name, or what the environment says.
+func (d *Dialect) budget() {
+	d.endBudget = 1500 * time.Millisecond
+	if v, ok := d.cfg.Env.Get("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"); ok {
+		if ms, err := strconv.Atoi(v); err == nil && ms > 0 {
+			d.endBudget = seconds(float64(ms) / 1000)
+		}
+	} else {
+		for _, h := range d.handlers {
+			if h.Event == hooks.SessionEnd && h.TimeoutSet && h.Place.Layer != hooks.LayerPlugin {
+				d.endBudget = min(max(d.endBudget, h.Timeout), 60*time.Second)
+			}
+		}
+	}
+	for _, h := range d.handlers {
+		if h.Event == hooks.SessionEnd {
+			if !h.TimeoutSet || h.Place.Layer == hooks.LayerPlugin {
+				h.Timeout = d.endBudget
+			}
+			h.Timeout = min(h.Timeout, d.endBudget)
+		}
+	}
+}
+
+// Name implements hooks.Catalog.
+func (d *Dialect) Name() string { return Name }
+
+// Handlers implements hooks.Catalog.
+func (d *Dialect) Handlers() []*hooks.Handler { return d.handlers }
+
+// Files implements hooks.Watcher.
+func (d *Dialect) Files() []string { return d.paths }
+
+// Match implements hooks.Catalog. Identical handlers of several settings files
+// run once; a plugin's copies run beside them (facts 1.10, bug 93).
+func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
+	ev := eventOf(c)
+	var (
+		out   []*hooks.Handler
+		names []string
+		seen  map[string]bool
+	)
+	for _, h := range d.handlers {
+		if h.Event != ev {
+			continue
+		}
+		x := extOf(h)
+		if names == nil {
+			names = subject(ev, c)
+		}
+		if !x.matcher.matches(names...) {
+			continue
+		}
+		if x.rule != nil && !x.rule.matches(c, d.cfg.Home) {
+			continue
+		}
+		if h.Why == "" && h.Place.Layer != hooks.LayerPlugin {
+			if seen == nil {
+				seen = map[string]bool{}
+			}
+			key := dedupeKey(h, x)
+			if seen[key] {
+				continue
+			}
+			seen[key] = true
+		}
+		out = append(out, h)
+	}
+	return out
+}
+
+func dedupeKey(h *hooks.Handler, x *ext) string {
+	parts := append([]string{h.Type, h.Command, h.Shell, x.ifText, strconv.FormatBool(h.ExecForm), string(x.input)}, h.Args...)
+	return strings.Join(parts, "\x00")
+}
+
+// Exec implements hooks.Speaker.
+func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {
+	h := job.Handler
+	if h.Type == "command" {
+		p, err := d.process(job)
+		if err != nil {
+			return hooks.Exit{Code: -1, StartErr: err}
+		}
+		return hooks.RunProcess(ctx, job.Background, p)
+	}
+	limited, cancel := context.WithTimeout(ctx, h.Timeout)
+	defer cancel()
+	var exit hooks.Exit
+	switch h.Type {
+	case "http":
+		exit = d.post(limited, job)
+	case "mcp_tool":
+		exit = d.callMCP(limited, job)
+	default:
+		exit = d.ask(limited, job)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return hooks.Exit{Code: -1, Cancelled: true}
+	case limited.Err() != nil:
+		return hooks.Exit{Code: -1, TimedOut: true}
+	}
+	return exit
+}
+
+// Cap implements hooks.Capper: additionalContext, systemMessage and plain
+// stdout above 10,000 characters go to a file (facts 1.8). A block's reason is
+// never cut: it is the instruction that the turn goes on with.
+func (d *Dialect) Cap(h *hooks.Handler, kind hooks.TextKind, text string, spill func(string) (string, error)) (string, bool) {
+	limit := d.cfg.MaxText
+	if limit == 0 {
+		limit = 10_000
+	}
+	if kind == hooks.ReasonText || kind == hooks.ReplaceText || limit < 0 || len(text) <= limit {
+		return text, false
+	}
+	n := len([]rune(text))
+	if n <= limit {
+		return text, false
+	}
+	const preview = 2000
+	head := hooks.Head(text, preview)
+	path, err := spill(text)
+	if err != nil {
+		return head + "\n… (" + itoa(n) + " characters in all; the rest could not be kept: " + err.Error() + ")", true
+	}
+	return head + "\n… (" + itoa(n) + " characters in all; the full text is in " + filepath.ToSlash(path) + ")", true
+}

@@ -1,0 +1,164 @@
+package claudecode
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"acp-agent/hooks"
+)
+
+// termGrace is how long a hook has after SIGTERM at its time limit.
+const termGrace = 500 * time.Millisecond
+
+// process says how a command handler is started (facts 1.10).
+func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
+	h, c := job.Handler, job.Call
+	x := extOf(h)
+	p := &hooks.Process{
+		Env: d.environ(h, c), Dir: c.Cwd, Fallbacks: fallbacks(c.ProjectDir, d.cfg.Home),
+		Stdin: job.Payload, Timeout: h.Timeout, TermGrace: termGrace,
+	}
+	if !h.Async {
+		p.Detach = detach
+	}
+	if h.ExecForm {
+		values := placeholders(x, c)
+		p.Argv = []string{substitute(h.Command, values)}
+		for _, a := range h.Args {
+			p.Argv = append(p.Argv, substitute(a, values))
+		}
+		return p, nil
+	}
+	if strings.Contains(h.Command, "${user_config.") {
+		return nil, fmt.Errorf("${user_config.…} is replaced in the exec form only: give args")
+	}
+	argv, err := shellCommand(h.Shell, h.Command, p.Env)
+	p.Argv = argv
+	return p, err
+}
+
+// fallbacks are where a hook runs when the working directory was deleted
+// (2.1.239, bug 19).
+func fallbacks(dirs ...string) []string {
+	var out []string
+	for _, d := range dirs {
+		if d != "" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+// placeholders are replaced in the exec form; in the shell form the shell does
+// it, from the environment.
+func placeholders(x *ext, c *hooks.Call) map[string]string {
+	m := map[string]string{"CLAUDE_PROJECT_DIR": c.ProjectDir}
+	if x.pluginRoot != "" {
+		m["CLAUDE_PLUGIN_ROOT"], m["CLAUDE_PLUGIN_DATA"] = x.pluginRoot, x.pluginData
+	}
+	return m
+}
+
+func substitute(s string, values map[string]string) string {
+	for k, v := range values {
+		s = strings.ReplaceAll(s, "${"+k+"}", v)
+	}
+	return s
+}
+
+// shellCommand wraps a shell-form command. The vendor says sh, but people write
+// bash, and sh may be dash: bash where there is one (facts 7.4). Never a login
+// or an interactive shell, whose profile could print (bug 23).
+func shellCommand(shell, command string, env hooks.Environ) ([]string, error) {
+	if prefix, ok := env.Get("CLAUDE_CODE_SHELL_PREFIX"); ok && prefix != "" && shell != "powershell" {
+		command = prefix + " " + quote(command)
+	}
+	if shell == "powershell" {
+		return powershell(command, env)
+	}
+	if bash, ok := env.LookPath("bash"); ok {
+		return []string{bash, "-c", command}, nil
+	}
+	if shell == "bash" {
+		return nil, fmt.Errorf("there is no bash in PATH")
+	}
+	if runtime.GOOS == "windows" {
+		return powershell(command, env)
+	}
+	sh, ok := env.LookPath("sh")
+	if !ok {
+		sh = "/bin/sh"
+	}
+	return []string{sh, "-c", command}, nil
+}
+
+var placeholder = regexp.MustCompile(`\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}`)
+
+// powershell runs the command in PowerShell, where the placeholders are spelt
+// otherwise (facts 1.10).
+func powershell(command string, env hooks.Environ) ([]string, error) {
+	for _, name := range []string{"pwsh", "powershell"} {
+		if path, ok := env.LookPath(name); ok {
+			command = placeholder.ReplaceAllString(command, "${env:$1}")
+			return []string{path, "-NoProfile", "-NonInteractive", "-Command", command}, nil
+		}
+	}
+	return nil, fmt.Errorf("there is no pwsh or powershell in PATH")
+}
+
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// environ is a hook's environment (facts 1.10).
+func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
+	x := extOf(h)
+	env := d.env.Without(func(string) bool { return false }).WithShellLevel()
+	for _, k := range sortedKeys(x.env) {
+		env = env.Set(k, x.env[k])
+	}
+	set := map[string]string{
+		"CLAUDE_PROJECT_DIR":        c.ProjectDir,
+		"CLAUDECODE":                "1",
+		"CLAUDE_CODE_SESSION_ID":    c.SessionID,
+		"CLAUDE_CODE_CHILD_SESSION": "1",
+	}
+	if d.cfg.PID > 0 {
+		set["CLAUDE_PID"] = strconv.Itoa(d.cfg.PID)
+	}
+	if c.Effort != "" {
+		set["CLAUDE_EFFORT"] = c.Effort
+	}
+	if x.pluginRoot != "" {
+		maps.Copy(set, placeholders(x, c))
+	}
+	if d.cfg.EnvFile != nil && (c.Event == hooks.SessionStart || c.Event == hooks.CwdChanged) {
+		if path := d.cfg.EnvFile(c.SessionID); path != "" {
+			set["CLAUDE_ENV_FILE"] = path
+		}
+	}
+	for _, k := range sortedKeys(set) {
+		env = env.Set(k, set[k])
+	}
+	return env
+}
+
+// detach recognises the first line by which a hook puts itself in the
+// background: {"async":true,"asyncTimeout":ms} (facts 1.6).
+func detach(line []byte) (time.Duration, bool) {
+	var v struct {
+		Async        bool    `json:"async"`
+		AsyncTimeout float64 `json:"asyncTimeout"`
+	}
+	if json.Unmarshal(hooks.TrimForTest(line), &v) != nil || !v.Async {
+		return 0, false
+	}
+	if v.AsyncTimeout <= 0 {
+		return 600 * time.Second, true
+	}
+	return seconds(v.AsyncTimeout / 1000), true
+}

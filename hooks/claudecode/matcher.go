@@ -1,0 +1,143 @@
+package claudecode
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dlclark/regexp2"
+
+	"acp-agent/hooks"
+)
+
+// matcher is a compiled matcher string (facts 1.4).
+type matcher struct {
+	all   bool
+	exact []string
+	re    *regexp2.Regexp
+}
+
+// matchTimeout bounds a regular expression that backtracks without end.
+const matchTimeout = 250 * time.Millisecond
+
+// compileMatcher reads a matcher: "", "*" and a missing one take all; a string
+// of letters, digits, _, -, blank, comma and bar is a list of exact names;
+// anything else is a JavaScript regular expression. Two events have a narrower
+// list form.
+func compileMatcher(ev hooks.Event, text string) (*matcher, error) {
+	if text == "" || text == "*" || !hasSubject(ev) {
+		return &matcher{all: true}, nil
+	}
+	narrow := ev == hooks.StopFailure || ev == "FileChanged"
+	if isList(text, narrow) {
+		m := &matcher{}
+		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == ',' }) {
+			if name = strings.TrimSpace(name); name != "" {
+				m.exact = append(m.exact, name)
+			}
+		}
+		return m, nil
+	}
+	re, err := regexp2.Compile(text, regexp2.ECMAScript)
+	if err != nil {
+		return nil, fmt.Errorf("%w", err)
+	}
+	re.MatchTimeout = matchTimeout
+	return &matcher{re: re}, nil
+}
+
+func isList(text string, narrow bool) bool {
+	for _, r := range text {
+		switch {
+		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '_', r == '|':
+		case !narrow && (r == '-' || r == ' ' || r == ','):
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// matches tests the names of one subject: the first is the dialect's own, which
+// a regular expression is tested on; the others count in an exact list only.
+func (m *matcher) matches(names ...string) bool {
+	switch {
+	case m == nil:
+		return false
+	case m.all:
+		return true
+	case len(names) == 0 || names[0] == "":
+		// An empty subject matches no real matcher; the vendor's running of every
+		// group there is a known defect (facts 1.4.8).
+		return false
+	case m.re == nil:
+		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(m.exact, n) })
+	}
+	ok, err := m.re.MatchString(names[0])
+	// An error is the time limit. A guard that runs once too often does less harm
+	// than one that is skipped.
+	return ok || err != nil
+}
+
+// hasSubject reports whether the event's matcher is looked at.
+func hasSubject(ev hooks.Event) bool {
+	switch ev {
+	case hooks.UserPromptSubmit, hooks.PostToolBatch, hooks.Stop, hooks.CwdChanged,
+		hooks.PreModelSwitch, hooks.PostModelSwitch:
+		return false
+	}
+	return true
+}
+
+// subject returns the names that the event's matcher is tested on.
+func subject(ev hooks.Event, c *hooks.Call) []string {
+	field := func(key string) []string {
+		s, _ := c.Fields[key].(string)
+		return []string{s}
+	}
+	switch ev {
+	case hooks.PreToolUse, hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PermissionRequest, hooks.PermissionDenied:
+		if c.Tool == nil {
+			return nil
+		}
+		return toolNames(c.Tool.Name)
+	case hooks.SessionStart:
+		return []string{c.Source}
+	case hooks.SessionEnd:
+		return []string{c.Reason}
+	case hooks.PreCompact, hooks.PostCompact:
+		return []string{c.Trigger}
+	case hooks.SubagentStart, hooks.SubagentStop:
+		return []string{c.AgentType}
+	case hooks.Notification:
+		return field("notification_type")
+	case hooks.InstructionsLoaded:
+		return field("load_reason")
+	case hooks.StopFailure:
+		return field("error")
+	case hooks.ConfigChange:
+		return field("source")
+	case hooks.UserPromptExpand:
+		return field("command_name")
+	case hooks.Elicitation, hooks.ElicitationResult:
+		return field("mcp_server_name")
+	}
+	return nil
+}
+
+// retired warns of names in a list that no tool has any more (facts 7.7).
+func retired(ev hooks.Event, m *matcher) string {
+	if !isToolEvent(ev) || m.re != nil || m.all {
+		return ""
+	}
+	for _, n := range m.exact {
+		switch {
+		case n == "MultiEdit":
+			return "there is no MultiEdit any more: match Edit"
+		case strings.HasPrefix(n, "mcp__") && strings.Count(n, "__") == 1:
+			return n + " is an exact name and matches no tool: write " + n + "__.*"
+		}
+	}
+	return ""
+}

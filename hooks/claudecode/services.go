@@ -1,0 +1,249 @@
+package claudecode
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"acp-agent/hooks"
+)
+
+// Handlers that are no process end in the same terms as one, so that Decode
+// alone knows what answers mean: StartErr where there was none to be had.
+
+func noAnswer(format string, args ...any) hooks.Exit {
+	return hooks.Exit{Code: -1, StartErr: fmt.Errorf(format, args...)}
+}
+
+// post runs an http handler (facts 1.6).
+func (d *Dialect) post(ctx context.Context, job *hooks.Job) hooks.Exit {
+	x := extOf(job.Handler)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(bytes.TrimSuffix(job.Payload, []byte("\n"))))
+	if err != nil {
+		return noAnswer("%w", err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	for _, k := range sortedKeys(x.headers) {
+		req.Header.Set(k, d.header(x, x.headers[k]))
+	}
+	client := d.cfg.HTTP
+	if client == nil {
+		// The default transport would read proxies from the process's environment.
+		client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return noAnswer("%w", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, hooks.MaxOutput))
+	if err != nil {
+		return noAnswer("reading the answer of %s: %w", x.url, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return noAnswer("%s answered with status %s", x.url, resp.Status)
+	}
+	text := hooks.TrimForTest(body)
+	if len(text) > 0 && !hooks.WholeObject(body) {
+		return noAnswer("%s answered with something other than a JSON object", x.url)
+	}
+	return hooks.Exit{Stdout: body}
+}
+
+var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
+
+// header fills in variables, only those that the handler names and the settings
+// allow; others become empty. Line ends are taken out, or a variable could add
+// headers of its own.
+func (d *Dialect) header(x *ext, value string) string {
+	value = variable.ReplaceAllStringFunc(value, func(ref string) string {
+		name := strings.Trim(ref, "${}")
+		if !slices.Contains(x.allowedEnv, name) || x.httpEnv != nil && !slices.Contains(x.httpEnv, name) {
+			return ""
+		}
+		v, _ := d.cfg.Env.Get(name)
+		return v
+	})
+	return strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(value)
+}
+
+// urlMatches tests a URL on a pattern of the allow-list, in which * stands for
+// anything.
+func urlMatches(pattern, url string) bool {
+	parts := strings.Split(pattern, "*")
+	for i, p := range parts {
+		parts[i] = regexp.QuoteMeta(p)
+	}
+	re, err := regexp.Compile("^" + strings.Join(parts, ".*") + "$")
+	return err == nil && re.MatchString(url)
+}
+
+// callMCP runs an mcp_tool handler: its text counts like a command's stdout.
+func (d *Dialect) callMCP(ctx context.Context, job *hooks.Job) hooks.Exit {
+	x := extOf(job.Handler)
+	input, err := fill(x.input, job.Payload)
+	if err != nil {
+		return noAnswer("%w", err)
+	}
+	text, isError, err := d.cfg.MCP.CallTool(ctx, x.server, x.tool, input)
+	switch {
+	case err != nil:
+		return noAnswer("calling %s of MCP server %s: %w", x.tool, x.server, err)
+	case isError:
+		return noAnswer("%s of MCP server %s reported an error: %s", x.tool, x.server, hooks.Summary([]byte(text)))
+	}
+	return hooks.Exit{Stdout: []byte(text)}
+}
+
+var dotted = regexp.MustCompile(`\$\{([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\}`)
+
+// fill replaces ${dotted.path} in the strings of an mcp_tool's input by what the
+// payload has there. A string that is only a placeholder takes the value with
+// its type.
+func fill(input json.RawMessage, payload []byte) (json.RawMessage, error) {
+	if len(input) == 0 || string(input) == "null" {
+		return json.RawMessage("{}"), nil
+	}
+	var in, data any
+	if err := json.Unmarshal(input, &in); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(payload, &data); err != nil {
+		return nil, err
+	}
+	return json.Marshal(fillValue(in, data))
+}
+
+func fillValue(v, data any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for k := range v {
+			v[k] = fillValue(v[k], data)
+		}
+	case []any:
+		for i := range v {
+			v[i] = fillValue(v[i], data)
+		}
+	case string:
+		if m := dotted.FindStringSubmatch(v); m != nil && m[0] == v {
+			return lookUp(data, m[1])
+		}
+		return dotted.ReplaceAllStringFunc(v, func(ref string) string {
+			switch x := lookUp(data, ref[2:len(ref)-1]).(type) {
+			case nil:
+				return ""
+			case string:
+				return x
+			default:
+				b, _ := json.Marshal(x)
+				return string(b)
+			}
+		})
+	}
+	return v
+}
+
+func lookUp(data any, path string) any {
+	for key := range strings.SplitSeq(path, ".") {
+		m, ok := data.(map[string]any)
+		if !ok {
+			return nil
+		}
+		data = m[key]
+	}
+	return data
+}
+
+// ask runs a prompt or agent handler: a model is asked whether things are in
+// order, and its verdict is put in the terms of a hook's JSON answer
+// (facts 1.6). An agent handler's evaluator has no tools here: it is asked the
+// same way.
+func (d *Dialect) ask(ctx context.Context, job *hooks.Job) hooks.Exit {
+	select {
+	case d.asking <- struct{}{}:
+		defer func() { <-d.asking }()
+	case <-ctx.Done():
+		return hooks.Exit{Code: -1}
+	}
+	x := extOf(job.Handler)
+	text, err := d.cfg.Prompter.Ask(ctx, x.model, promptText(x.prompt, job.Payload))
+	if err != nil {
+		return noAnswer("asking the model: %w", err)
+	}
+	v, err := parseVerdict(text)
+	if err != nil {
+		return noAnswer("the model's answer %q: %w", hooks.Head(text, 200), err)
+	}
+	return hooks.Exit{Stdout: v.answer(job.Handler.Event, x.continueOnBlock)}
+}
+
+const verdictForm = "\n\nAnswer with one JSON object and nothing else: {\"ok\": true} if the condition holds, or {\"ok\": false, \"reason\": \"what is missing\"}. " +
+	"Add \"impossible\": true if it can never hold."
+
+// promptText puts the input in place of $ARGUMENTS, or at the end; \$ is a plain
+// dollar sign.
+func promptText(prompt string, payload []byte) string {
+	const mark = "\x00"
+	input := strings.TrimSuffix(string(payload), "\n")
+	s := strings.ReplaceAll(prompt, `\$`, mark)
+	if strings.Contains(s, "$ARGUMENTS") {
+		s = strings.ReplaceAll(s, "$ARGUMENTS", input)
+	} else {
+		s += "\n\n" + input
+	}
+	return strings.ReplaceAll(s, mark, "$") + verdictForm
+}
+
+type verdict struct {
+	OK         *bool  `json:"ok"`
+	Reason     string `json:"reason"`
+	Impossible bool   `json:"impossible"`
+}
+
+// parseVerdict finds the object in a model's answer, which may have a fence or a
+// sentence round it.
+func parseVerdict(text string) (verdict, error) {
+	var v verdict
+	i, j := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
+	if i < 0 || j < i {
+		return v, errors.New("there is no JSON object in it")
+	}
+	if err := json.Unmarshal([]byte(text[i:j+1]), &v); err != nil {
+		return v, err
+	}
+	if v.OK == nil {
+		return v, errors.New("it does not say \"ok\"")
+	}
+	return v, nil
+}
+
+// answer is what ok:false means on the event.
+func (v verdict) answer(ev hooks.Event, continueOnBlock bool) []byte {
+	w := hooks.NewObject(nil)
+	if *v.OK {
+		return w.Close()
+	}
+	switch ev {
+	case hooks.Stop, hooks.SubagentStop:
+		if v.Impossible {
+			return w.Close()
+		}
+	case hooks.PermissionRequest, hooks.PermissionDenied:
+		return w.Close()
+	case hooks.PreToolUse, hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PostToolBatch:
+		if !continueOnBlock {
+			w.Bool("continue", false)
+			w.Str("stopReason", v.Reason)
+		}
+	}
+	w.Str("decision", "block")
+	w.Str("reason", v.Reason)
+	return w.Close()
+}
