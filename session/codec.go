@@ -23,7 +23,7 @@ func AppendHeader(dst []byte, h *Header) ([]byte, error) {
 
 // AppendEvent appends an event's line, with its line end.
 func AppendEvent(dst []byte, ev *Event) ([]byte, error) {
-	start := len(dst)
+	before := dst
 	dst = append(dst, `{"seq":`...)
 	dst = appendInt(dst, int64(ev.Seq))
 	dst = append(dst, `,"ts":"`...)
@@ -33,7 +33,7 @@ func AppendEvent(dst []byte, ev *Event) ([]byte, error) {
 	dst = append(dst, `,"data":`...)
 	var err error
 	if dst, err = appendData(dst, ev.Data); err != nil {
-		return dst[:start], fmt.Errorf("encoding event %d (%s): %w", ev.Seq, ev.Data.EventType(), err)
+		return before, fmt.Errorf("encoding event %d (%s): %w", ev.Seq, ev.Data.EventType(), err)
 	}
 	return append(dst, '}', '\n'), nil
 }

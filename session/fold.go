@@ -315,14 +315,23 @@ func (s *State) compact(seq uint64, d *Compaction) {
 	for i < len(s.seqs) && s.seqs[i] <= d.Through {
 		i++
 	}
-	// A result goes with its call: no provider takes one without the other.
-	for i < len(s.Messages) && s.Messages[i].Role == RoleTool {
-		i++
-	}
 	msgs := []Message{{Role: RoleUser, Content: d.Content}}
 	seqs := []uint64{seq}
-	s.Messages = append(msgs, s.Messages[i:]...)
-	s.seqs = append(seqs, s.seqs[i:]...)
+	// A result goes with its call: no provider takes one without the other. Those
+	// of a call that is gone stand before the model's next message.
+	orphans := true
+	for ; i < len(s.Messages); i++ {
+		switch s.Messages[i].Role {
+		case RoleAssistant:
+			orphans = false
+		case RoleTool:
+			if orphans {
+				continue
+			}
+		}
+		msgs, seqs = append(msgs, s.Messages[i]), append(seqs, s.seqs[i])
+	}
+	s.Messages, s.seqs = msgs, seqs
 	s.sum, s.summed = sha256.New(), 0
 }
 

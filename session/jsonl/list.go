@@ -24,7 +24,7 @@ const (
 	// maxHeader bounds a header line.
 	maxHeader = 1 << 20
 	// tailSize is the unit of scanning backwards.
-	tailSize = 64 << 10
+	tailSize = 128 << 10
 )
 
 // titleMark stands in every session/title line as this package writes it.
@@ -47,6 +47,7 @@ func (s *Store) List(ctx context.Context) ([]session.Info, error) {
 	}
 	out := make([]session.Info, 0, len(entries))
 	seen := make(map[string]listed, len(entries))
+	var space []byte
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), suffix)
 		if !ok || !safeID(id) || e.IsDir() {
@@ -55,7 +56,7 @@ func (s *Store) List(ctx context.Context) ([]session.Info, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("listing the sessions in %s: %w", s.dir, context.Cause(ctx))
 		}
-		got, err := s.look(id)
+		got, err := s.look(id, &space)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // deleted since ReadDir
 		}
@@ -78,8 +79,8 @@ func (s *Store) List(ctx context.Context) ([]session.Info, error) {
 }
 
 // look describes one log, from memory if the file has not changed. Its error is
-// that of the file system; damage is in the info.
-func (s *Store) look(id string) (listed, error) {
+// that of the file system; damage is in the info. space is lent for reading.
+func (s *Store) look(id string, space *[]byte) (listed, error) {
 	path := filepath.Join(s.dir, id+suffix)
 	fi, err := s.fs.Stat(path)
 	if err != nil {
@@ -97,7 +98,7 @@ func (s *Store) look(id string) (listed, error) {
 	}
 	defer f.Close() // opened for reading: nothing can be lost
 	out := listed{size: fi.Size(), mod: fi.ModTime()}
-	out.info, err = describe(f, fi.Size(), id, path)
+	out.info, err = describe(f, fi.Size(), id, path, space)
 	if out.info.UpdatedAt.IsZero() {
 		out.info.UpdatedAt = fi.ModTime().UTC()
 	}
@@ -105,9 +106,9 @@ func (s *Store) look(id string) (listed, error) {
 }
 
 // describe reads what List shows of a log of the given size.
-func describe(f io.ReaderAt, size int64, id, path string) (session.Info, error) {
+func describe(f io.ReaderAt, size int64, id, path string, space *[]byte) (session.Info, error) {
 	info := session.Info{Header: session.Header{ID: id}}
-	line, err := headerLine(f, size)
+	line, err := headerLine(f, size, space)
 	if err != nil {
 		return info, err
 	}
@@ -123,7 +124,7 @@ func describe(f io.ReaderAt, size int64, id, path string) (session.Info, error) 
 		return info, nil
 	}
 	info.Header, info.UpdatedAt = *h, h.CreatedAt
-	b := &backwards{f: f, low: int64(len(line)), pos: size}
+	b := &backwards{f: f, low: int64(len(line)), pos: size, space: space}
 	if err := b.end(path, &info); err != nil {
 		return info, err
 	}
@@ -132,9 +133,9 @@ func describe(f io.ReaderAt, size int64, id, path string) (session.Info, error) 
 }
 
 // headerLine reads the first line with its LF, or all there is without one.
-func headerLine(f io.ReaderAt, size int64) ([]byte, error) {
+func headerLine(f io.ReaderAt, size int64, space *[]byte) ([]byte, error) {
 	for n := int64(headSize); ; n *= 8 {
-		buf := make([]byte, min(n, size))
+		buf := lend(space, min(n, size))
 		if _, err := f.ReadAt(buf, 0); err != nil && !errors.Is(err, io.EOF) {
 			return nil, err
 		}
@@ -155,6 +156,15 @@ type backwards struct {
 	// buf holds the file from start up to pos or beyond.
 	buf   []byte
 	start int64
+	space *[]byte
+}
+
+// lend returns n bytes of space, which is made larger where it has to be.
+func lend(space *[]byte, n int64) []byte {
+	if int64(cap(*space)) < n {
+		*space = make([]byte, n)
+	}
+	return (*space)[:n]
 }
 
 // end finds the time of the last whole event.
@@ -205,7 +215,7 @@ func (b *backwards) extend(end int64) error {
 		n = 2 * (end - b.start)
 	}
 	b.start = max(b.low, end-n)
-	b.buf = make([]byte, end-b.start)
+	b.buf = lend(b.space, end-b.start)
 	return readFull(b.f, b.buf, b.start)
 }
 
@@ -248,7 +258,7 @@ func (b *backwards) title() (string, error) {
 // window makes buf the part of the file of tailSize bytes that ends at end.
 func (b *backwards) window(end int64) error {
 	b.start = max(b.low, end-tailSize)
-	b.buf = make([]byte, end-b.start)
+	b.buf = lend(b.space, end-b.start)
 	return readFull(b.f, b.buf, b.start)
 }
 
@@ -256,14 +266,20 @@ func (b *backwards) window(end int64) error {
 // found inside the raw JSON of another event.
 func (b *backwards) titleAt(mark int64) (string, bool, error) {
 	// An event's type stands at its front: a mark further in is something else.
-	const maxFront, maxTitle = 80, 64 << 10
+	const maxFront, usual, most = 80, 4 << 10, 1 << 20
 	from := max(b.low, mark-maxFront)
-	buf := make([]byte, maxFront+maxTitle)
-	n, err := b.f.ReadAt(buf, from)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return "", false, err
+	var buf []byte
+	for _, size := range []int{usual, most} {
+		buf = make([]byte, size)
+		n, err := b.f.ReadAt(buf, from)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return "", false, err
+		}
+		buf = buf[:n]
+		if n < size || bytes.IndexByte(buf[mark-from:], '\n') >= 0 {
+			break
+		}
 	}
-	buf = buf[:n]
 	front := int(mark - from)
 	if i := bytes.LastIndexByte(buf[:front], '\n'); i >= 0 {
 		buf = buf[i+1:]
