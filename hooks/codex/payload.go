@@ -87,7 +87,7 @@ func toolFields(w *hooks.ObjectWriter, c *hooks.Call) error {
 	w.Str("tool_name", toolNames(c.Tool.Name).name)
 	w.Raw("tool_input", in)
 	if c.Event == hooks.PostToolUse {
-		out, err := toolResponse(c.Tool)
+		out, err := toolResponse(c.Tool, c.Cwd)
 		if err != nil {
 			return err
 		}

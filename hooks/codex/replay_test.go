@@ -25,6 +25,8 @@ type row struct {
 	LastRequestItems  []item            `json:"last_request_items"`
 	ProjectFilesAfter map[string]string `json:"project_files_after"`
 	UserVisibleErrors []string          `json:"user_visible_errors"`
+
+	projectFiles map[string]string // what stood in the project before
 }
 
 // step is one thing that the fake model answered.
@@ -83,6 +85,8 @@ type replay struct {
 	problems []hooks.Problem
 	outcomes []*hooks.Outcome
 	seen     []seenCall
+	model    string
+	quiet    bool // what is said of the config is not compared
 }
 
 type seenCall struct {
@@ -96,7 +100,7 @@ const (
 )
 
 func newReplay(t *testing.T, r *row, s setup) *replay {
-	p := &replay{t: t, row: r, setup: s, root: t.TempDir(), later: make(chan hooks.Text, 16)}
+	p := &replay{t: t, row: r, setup: s, model: "gpt-5", root: t.TempDir(), later: make(chan hooks.Text, 16)}
 	home, proj := filepath.Join(p.root, "home", ".codex"), p.proj()
 	var raw struct {
 		Raw *string `json:"_raw"`
@@ -153,7 +157,7 @@ func (p *replay) mode() string {
 func (p *replay) call(e hooks.Event) *hooks.Call {
 	return &hooks.Call{
 		Event: e, SessionID: sessionID, TurnID: turnID, Cwd: p.proj(), ProjectDir: p.proj(),
-		Model: "gpt-5", Mode: p.mode(), Source: "startup", Reason: "other",
+		Model: p.model, Mode: p.mode(), Source: "startup", Reason: "other",
 		TranscriptPath: func(dialect string) string {
 			return filepath.Join(p.root, "home", ".codex", "sessions", "2026", "11", "30", "rollout-2026-11-30T07-38-42-"+sessionID+".jsonl")
 		},
@@ -226,7 +230,7 @@ func (p *replay) turn(ctx context.Context, script [][]step) [][]step {
 			switch {
 			case s.Delay > 0:
 				late = true
-			case s.Type == "function_call":
+			case s.Type == "function_call", s.Type == "custom_tool_call":
 				if p.tool(ctx, s); p.setup.interrupt {
 					return nil
 				}
@@ -264,17 +268,9 @@ func (p *replay) turn(ctx context.Context, script [][]step) [][]step {
 	return script
 }
 
-// tool runs the observed exec_command as our bash.
+// tool runs the observed call as the agent would run its own.
 func (p *replay) tool(ctx context.Context, s step) {
-	var args struct{ Cmd string }
-	if err := json.Unmarshal([]byte(s.Arguments), &args); err != nil {
-		p.t.Fatal(err)
-	}
-	in, err := json.Marshal(map[string]string{"command": args.Cmd})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	tool := hooks.Tool{Name: "bash", Input: in, CallID: s.CallID}
+	tool := p.ours(s)
 	p.items = append(p.items, item{Call: s.Name, ID: s.CallID, Args: s.Arguments})
 	c := p.call(hooks.PreToolUse)
 	c.Tool = &tool
@@ -302,7 +298,11 @@ func (p *replay) tool(ctx context.Context, s step) {
 			return
 		}
 	}
-	p.bash(&tool)
+	if tool.Name == "bash" {
+		p.bash(&tool)
+	} else {
+		p.change(&tool)
+	}
 	after := p.call(hooks.PostToolUse)
 	after.Tool = &tool
 	o := p.fire(ctx, after)
@@ -334,4 +334,57 @@ func (p *replay) bash(tool *hooks.Tool) {
 		p.t.Fatal(err)
 	}
 	tool.Response, tool.ExitCode, tool.Output = r, &code, stdout.String()+stderr.String()
+}
+
+// ours is the observed call as one of our tools: exec_command is bash, a patch
+// is an edit or a write.
+func (p *replay) ours(s step) hooks.Tool {
+	name, in := "bash", map[string]string{}
+	if s.Name == "apply_patch" {
+		f, err := parsePatch(s.Arguments)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		name = "edit"
+		in["file_path"] = filepath.Join(p.proj(), f.path)
+		if f.add {
+			name, in["content"] = "write", strings.Join(f.lines, "\n")+"\n"
+		} else {
+			in["old_string"], in["new_string"] = strings.Join(f.old, "\n"), strings.Join(f.new, "\n")
+		}
+	} else {
+		var args struct{ Cmd string }
+		if err := json.Unmarshal([]byte(s.Arguments), &args); err != nil {
+			p.t.Fatal(err)
+		}
+		in["command"] = args.Cmd
+	}
+	raw, err := json.Marshal(in)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return hooks.Tool{Name: name, Input: raw, CallID: s.CallID}
+}
+
+// change carries an edit or a write out.
+func (p *replay) change(tool *hooks.Tool) {
+	var in struct {
+		writeInput
+		Old string `json:"old_string"`
+		New string `json:"new_string"`
+	}
+	if err := json.Unmarshal(tool.Input, &in); err != nil {
+		p.t.Fatal(err)
+	}
+	text := in.Content
+	if tool.Name == "edit" {
+		text = strings.Replace(string(readFile(p.t, in.FilePath)), in.Old, in.New, 1)
+	}
+	_, err := os.Stat(in.FilePath)
+	write(p.t, in.FilePath, text)
+	raw, merr := json.Marshal(hooks.WriteResponse{Path: in.FilePath, Created: err != nil})
+	if merr != nil {
+		p.t.Fatal(merr)
+	}
+	tool.Output, tool.Response = "changed", raw
 }

@@ -30,23 +30,32 @@ func (d *Dialect) Cap(h *hooks.Handler, kind hooks.TextKind, text string, spill 
 	if limit == 0 || tokens(text) <= limit {
 		return text, false
 	}
-	footer := "\n\nThe rest of the hook's output could not be kept."
+	footer := "\n\nThe full hook output could not be saved."
 	if path, err := spill(text); err == nil {
 		footer = "\n\nFull hook output saved to: " + path
 	}
 	return preview(text, limit, footer), true
 }
 
-// preview is the head and the tail of a text within the limit, the footer
-// counted in.
+// preview is what the model gets of a text over the limit, in Codex's words and
+// of Codex's size (TestInterop compares it): a warning, the head and the tail,
+// and the footer, whose length comes off theirs.
 func preview(text string, limit uint64, footer string) string {
-	room := int(min(limit, uint64(len(text)))) * bytesPerToken
-	left := fmt.Sprintf("…%d tokens truncated…", tokens(text)-min(limit, tokens(text)))
-	room = max(room-len(footer)-len(left), 0)
+	keep := limit - min(limit, tokens(footer))
+	room := int(keep * bytesPerToken)
 	var b strings.Builder
-	b.WriteString(hooks.Head(text, room-room/2))
-	b.WriteString(left)
-	b.WriteString(hooks.Tail(text, room/2))
+	fmt.Fprintf(&b, "Warning: truncated output (original token count: %d)\nTotal output lines: %d\n\n", tokens(text), lineCount(text))
+	b.WriteString(hooks.Head(text, room/2))
+	fmt.Fprintf(&b, "…%d tokens truncated…", tokens(text[room:]))
+	b.WriteString(hooks.Tail(text, room-room/2))
 	b.WriteString(footer)
 	return b.String()
+}
+
+func lineCount(s string) int {
+	n := strings.Count(s, "\n")
+	if s != "" && !strings.HasSuffix(s, "\n") {
+		n++
+	}
+	return n
 }

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"acp-agent/hooks"
@@ -103,8 +105,9 @@ func inputError(t *hooks.Tool, err error) error {
 }
 
 // toolResponse is PostToolUse's tool_response: text, or the CallToolResult of
-// an MCP tool (facts 2.1). A command's exit code is nowhere in it.
-func toolResponse(t *hooks.Tool) (json.RawMessage, error) {
+// an MCP tool (facts 2.1). A command's exit code is nowhere in it. A patch's
+// text names the files, and hooks read them there, so it is in Codex's words.
+func toolResponse(t *hooks.Tool, cwd string) (json.RawMessage, error) {
 	switch {
 	case t.Name == "bash" && len(t.Response) > 0:
 		var r hooks.BashResponse
@@ -112,6 +115,8 @@ func toolResponse(t *hooks.Tool) (json.RawMessage, error) {
 			return nil, fmt.Errorf("the response of the tool call %s (bash) cannot be read: %w", t.CallID, err)
 		}
 		return hooks.AppendString(nil, r.Stdout+r.Stderr), nil
+	case (t.Name == "write" || t.Name == "edit") && len(t.Response) > 0 && !t.Failed:
+		return patchResponse(t, cwd)
 	case isMCP(t.Name):
 		if r := bytes.TrimSpace(t.Response); len(r) > 0 && r[0] == '{' && json.Valid(r) {
 			return hooks.AppendJSON(nil, r), nil
@@ -119,6 +124,25 @@ func toolResponse(t *hooks.Tool) (json.RawMessage, error) {
 		return callToolResult(t.Output, t.Failed), nil
 	}
 	return hooks.AppendString(nil, t.Output), nil
+}
+
+// patchResponse is the text of an apply_patch that worked (0.171.0, TestInterop):
+// A for a new file, M for a changed one.
+func patchResponse(t *hooks.Tool, cwd string) (json.RawMessage, error) {
+	var r struct {
+		Path    string `json:"path"`
+		Created bool   `json:"created"` // an edit's has none, and creates nothing
+	}
+	if err := json.Unmarshal(t.Response, &r); err != nil {
+		return nil, fmt.Errorf("the response of the tool call %s (%s) cannot be read: %w", t.CallID, t.Name, err)
+	}
+	mark := 'M'
+	if r.Created {
+		mark = 'A'
+	}
+	seconds := strconv.FormatFloat(math.Round(t.Duration.Seconds()*10)/10, 'f', -1, 64)
+	return hooks.AppendString(nil, fmt.Sprintf("Exit code: 0\nWall time: %s seconds\nOutput:\nSuccess. Updated the following files:\n%c %s\n",
+		seconds, mark, headerPath(patchPath(cwd, r.Path)))), nil
 }
 
 // callToolResult is an MCP result that holds a text.
