@@ -33,13 +33,15 @@
 //	promptAsync {text}                  does not wait for the answer
 //	promptAndWaitForAgentMessage {text, waitForText}
 //	promptAndCancel {text, and one of waitForFile{path}, waitForText,
-//	    waitForToolCall, waitForPermission, waitForLogEvent, immediately}
+//	    waitForToolCall, waitForPermission, waitForLogEvent, waitForRequest,
+//	    immediately}
 //	cancel {the same, optional}
 //	setMode {modeId}   setConfigOption {configId, value}
 //	request {method, params, expectErrorCode?}   notify {method, params}
 //	rawLine {line, expect?}             expect: members that some later frame has
 //	waitForFile {path}   waitForText {text}   waitForUpdate {kind}
-//	waitForLogEvent {type}   waitForTurnStart {minimumTurn?}   waitForTurnEnd
+//	waitForLogEvent {type}   waitForRequest {count?}: the model was asked so often
+//	waitForTurnStart {minimumTurn?}   waitForTurnEnd
 //	closeInput
 //
 // Strings may hold {{cwd}}, {{home}}, {{state}}, {{scenario}}, {{sessionId}} and
@@ -51,7 +53,8 @@
 // Paths, ids, times, durations, digests and the version are replaced by tokens,
 // ids by first appearance and with one token in all files. Streamed text is
 // joined on the wire and re-packed in the log with its token borders kept,
-// because only the batching depends on timing. Each line is compared field by
+// because only the batching depends on timing; previews of a running tool's
+// output are left out for the same reason. Each line is compared field by
 // field, member order aside; a line reports its first difference.
 //
 // Some rules hold whatever is recorded, so that a refresh cannot make a fault

@@ -68,7 +68,9 @@ type Step struct {
 	WaitForToolCall   string   `json:"waitForToolCall,omitempty"`
 	WaitForPermission bool     `json:"waitForPermission,omitempty"`
 	WaitForLogEvent   string   `json:"waitForLogEvent,omitempty"`
-	Immediately       bool     `json:"immediately,omitempty"`
+	// WaitForRequest waits until the model was asked so many times in the run.
+	WaitForRequest int  `json:"waitForRequest,omitempty"`
+	Immediately    bool `json:"immediately,omitempty"`
 	// Path is waitForFile's, relative to the working directory.
 	Path   string `json:"path,omitempty"`
 	Kind   string `json:"kind,omitempty"`
@@ -81,6 +83,8 @@ type Step struct {
 	Expect   any    `json:"expect,omitempty"`
 	Method   string `json:"method,omitempty"`
 	Params   any    `json:"params,omitempty"`
+	// Count is waitForRequest's, 1 when 0.
+	Count int `json:"count,omitempty"`
 	// MinimumTurn belongs to the reference's waitForTurnStart.
 	MinimumTurn int `json:"minimumTurn,omitempty"`
 }
@@ -90,7 +94,7 @@ type FileRef struct {
 	Path string `json:"path"`
 }
 
-var cancelTriggers = []string{"waitForFile", "waitForText", "waitForToolCall", "waitForPermission", "waitForLogEvent", "immediately"}
+var cancelTriggers = []string{"waitForFile", "waitForText", "waitForToolCall", "waitForPermission", "waitForLogEvent", "waitForRequest", "immediately"}
 
 // stepFields lists the fields that each op takes beside op and session.
 var stepFields = map[string][]string{
@@ -115,6 +119,7 @@ var stepFields = map[string][]string{
 	"waitForText":                  {"text"},
 	"waitForUpdate":                {"kind"},
 	"waitForLogEvent":              {"type"},
+	"waitForRequest":               {"count"},
 	"waitForTurnStart":             {"minimumTurn"},
 	"waitForTurnEnd":               {},
 	"closeInput":                   {},

@@ -24,9 +24,10 @@ type normaliser struct {
 type spelling struct{ path, token string }
 
 var (
-	uuidPattern   = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
-	digestPattern = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
-	notNamePart   = regexp.MustCompile(`[^A-Za-z0-9]`)
+	uuidPattern    = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
+	digestPattern  = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
+	rolloutPattern = regexp.MustCompile(`\d{4}/\d{2}/\d{2}/rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}`)
+	notNamePart    = regexp.MustCompile(`[^A-Za-z0-9]`)
 )
 
 // zeroTime is a time that every reader of the log still accepts.
@@ -73,6 +74,8 @@ func (n *normaliser) scrub(s, kind string) string {
 	for _, r := range n.roots {
 		s = strings.ReplaceAll(s, r.path, r.token)
 	}
+	// Codex names a transcript by the time at which its session began.
+	s = rolloutPattern.ReplaceAllString(s, "{{date}}/rollout-{{time}}")
 	for id, t := range n.tokens {
 		if len(id) >= 8 {
 			s = strings.ReplaceAll(s, id, t)
@@ -147,12 +150,13 @@ func idKind(key string) string {
 	return "uuid"
 }
 
-// wire normalises the agent's frames. Adjacent text chunks of one message are
-// joined unless exact: how a stream is cut into frames depends on timing, what
-// it says does not.
+// wire normalises the agent's frames. Unless exact, adjacent text chunks of one
+// message are joined and previews of a running tool's output are left out: how
+// a stream is cut into frames depends on timing, what it says in the end does
+// not.
 func (n *normaliser) wire(frames []record, exact bool) []record {
 	if !exact {
-		frames = joinChunks(frames)
+		frames = joinChunks(dropPreviews(frames))
 	}
 	for _, f := range frames {
 		if info := f.get("result", "agentInfo"); info != nil && info.text("version") != "" {
@@ -182,6 +186,20 @@ func (n *normaliser) agentID(id *value) *value {
 		n.agentIDs[key] = text(fmt.Sprintf("{{request:%d}}", len(n.agentIDs)+1))
 	}
 	return n.agentIDs[key]
+}
+
+// dropPreviews leaves out updates that show the output of a tool that still
+// runs: content and nothing else. The update that ends the call holds it all.
+func dropPreviews(frames []record) []record {
+	var out []record
+	for _, f := range frames {
+		u := f.get("params", "update")
+		if u.text("sessionUpdate") == "tool_call_update" && u.get("content") != nil && len(u.members) == 3 {
+			continue
+		}
+		out = append(out, f)
+	}
+	return out
 }
 
 // joinChunks joins adjacent agent_message_chunk and agent_thought_chunk frames

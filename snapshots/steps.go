@@ -84,6 +84,8 @@ func (d *driver) wait(ctx context.Context, s *Step) error {
 		return d.c.await(ctx, "an update of kind "+s.Kind, func() bool { return d.updates(s.Kind) > n })
 	case "waitForLogEvent":
 		return d.logEvent(ctx, s.Type, 1)
+	case "waitForRequest":
+		return d.modelAsked(ctx, max(1, s.Count))
 	case "waitForTurnStart":
 		return d.logEvent(ctx, "turn/start", max(1, s.MinimumTurn))
 	case "waitForTurnEnd":
@@ -130,6 +132,15 @@ func (d *driver) logEvent(ctx context.Context, typ string, n int) error {
 			}
 		}
 		return found >= n
+	})
+}
+
+// modelAsked waits until the model was sent n requests. Unlike request/sent in
+// the log, which precedes it, this says that the request is out.
+func (d *driver) modelAsked(ctx context.Context, n int) error {
+	return d.c.poll(ctx, fmt.Sprintf("model request %d", n), func() bool {
+		data, err := os.ReadFile(d.place.requests)
+		return err == nil && strings.Count(string(data), "\n") >= n
 	})
 }
 
@@ -316,6 +327,8 @@ func (d *driver) cancel(ctx context.Context, s *Step) error {
 		err = d.wait(ctx, &Step{Op: "waitForText", Text: s.WaitForText})
 	case s.WaitForLogEvent != "":
 		err = d.logEvent(ctx, s.WaitForLogEvent, 1)
+	case s.WaitForRequest > 0:
+		err = d.modelAsked(ctx, s.WaitForRequest)
 	case s.WaitForPermission:
 		err = d.c.await(ctx, "a permission question", func() bool { return len(d.c.held) > 0 })
 	case s.WaitForToolCall != "":
