@@ -189,13 +189,15 @@ func (r *Replay) take(sessionID string) (*call, *model.Error) {
 // that a cancel cut in the recording waits for ctx where it was cut.
 func (r *Replay) Stream(ctx context.Context, req *model.Request) iter.Seq2[session.Chunk, error] {
 	return func(yield func(session.Chunk, error) bool) {
-		if err := ctx.Err(); err != nil {
-			yield(session.Chunk{}, err)
-			return
-		}
+		// A request that was cancelled at once has been made all the same: the log
+		// says so, and a recording of it holds its call.
 		c, merr := r.take(req.SessionID)
 		if merr != nil {
 			yield(session.Chunk{}, merr)
+			return
+		}
+		if err := ctx.Err(); err != nil {
+			yield(session.Chunk{}, err)
 			return
 		}
 		chunks := c.chunks
