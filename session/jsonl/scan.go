@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"sync"
 
 	"acp-agent/session"
 )
@@ -44,7 +45,20 @@ type lines struct {
 	n   int
 }
 
-func newLines(r io.Reader) *lines { return &lines{r: bufio.NewReaderSize(r, readSize)} }
+// readers keeps read buffers: a list of sessions opens many logs.
+var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readSize) }}
+
+func newLines(r io.Reader) *lines {
+	s := &lines{r: readers.Get().(*bufio.Reader)}
+	s.r.Reset(r)
+	return s
+}
+
+func (s *lines) release() {
+	s.r.Reset(nil)
+	readers.Put(s.r)
+	s.r = nil
+}
 
 // next returns the next line without its LF, valid until the call after. whole
 // is false for a last line that has no LF. At the end it returns io.EOF.
@@ -79,6 +93,7 @@ func (s *lines) next() (line []byte, whole bool, err error) {
 // to visit. A torn tail ends it without error. name is the file, for errors.
 func scan(ctx context.Context, r io.Reader, name string, visit func(session.Event) error) (*Reading, error) {
 	in := newLines(r)
+	defer in.release()
 	line, whole, err := in.next()
 	switch {
 	case errors.Is(err, io.EOF):
