@@ -1,10 +1,18 @@
 // Package permission decides whether a tool call may run: rules, modes and
 // remembered answers. It is pure but for what it remembers, asks nobody and runs
 // nothing; the loop does.
+//
+// Rules are written as Claude Code writes them, with its tool names or the
+// agent's own: Bash, Bash(git *), Bash(go test:*), Edit(src/**), Read(.env),
+// mcp__server__*. What they mean is in rule.go (names), bash.go (commands) and
+// path.go (paths). A rule that allows must cover everything that a call does; a
+// rule that asks or denies needs to touch one part of it.
 package permission
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -13,7 +21,7 @@ const (
 	ModeDefault     = "default"           // ask before anything that changes something
 	ModeAcceptEdits = "acceptEdits"       // edits inside the roots run unasked
 	ModePlan        = "plan"              // nothing that changes anything runs
-	ModeBypass      = "bypassPermissions" // nothing is asked; deny rules hold
+	ModeBypass      = "bypassPermissions" // nothing is asked; deny and ask rules hold
 )
 
 // Decision is what becomes of a call.
@@ -34,6 +42,10 @@ type Call struct {
 	// Cwd is the session's working directory: relative paths in rules and
 	// arguments are below it.
 	Cwd string
+	// Paths are further absolute paths that the call touches, such as where a
+	// symlink in its arguments leads. A path rule that denies looks at them too,
+	// and one that allows must cover them.
+	Paths []string
 }
 
 // Verdict is a decision and why.
@@ -48,63 +60,132 @@ type Verdict struct {
 	Explicit bool
 }
 
-// Suggestion is what an "always" answer would remember. Rule allows, Deny
-// rejects; the labels finish the sentences "Always allow …", "Always reject …".
-// An empty Rule means that the call is too complex to be allowed for good: it is
-// then allowed once.
-type Suggestion struct{ Rule, Label, Deny, DenyLabel string }
-
 // Rules are a session's rules and what the person has answered so far. They are
 // safe for concurrent use.
 type Rules struct {
 	mu               sync.Mutex
-	deny, ask, allow []string
+	deny, ask, allow []rule
 }
 
 // NewRules parses the rules of the config file, in Claude Code's syntax. The
 // error names the first rule that is not one.
 func NewRules(allow, ask, deny []string) (*Rules, error) {
-	return &Rules{deny: deny, ask: ask, allow: allow}, nil
+	r := &Rules{}
+	for _, list := range []struct {
+		name string
+		from []string
+		to   *[]rule
+	}{{"allow", allow, &r.allow}, {"ask", ask, &r.ask}, {"deny", deny, &r.deny}} {
+		for _, text := range list.from {
+			parsed, err := parse(text)
+			if err != nil {
+				return nil, fmt.Errorf("%s rule %q: %w", list.name, text, err)
+			}
+			*list.to = append(*list.to, parsed)
+		}
+	}
+	return r, nil
 }
 
-// Decide applies deny rules, then plan mode, ask rules, remembered answers and
-// allow rules, then the mode. A read-only call needs no permission.
+const planReason = "The session is in plan mode: nothing may be changed and no command run. Make a plan; the user will leave plan mode to carry it out."
+
+// Decide applies, in this order: deny rules, remembered ones among them; plan
+// mode; ask rules; allow rules, remembered ones among them; the mode. A read-only
+// call needs no permission. So a newer deny beats whatever was allowed before,
+// and plan mode holds against every allow.
 func (r *Rules) Decide(mode string, c Call) Verdict {
+	s := newSubject(c)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, d := range r.deny {
-		if d == c.Name {
-			return Verdict{Decision: Deny, Reason: "A rule denies " + c.Name + ".", Rule: d, Explicit: true}
-		}
+	if rule, ok := s.touched(r.deny); ok {
+		return Verdict{Decision: Deny, Reason: "The rule " + rule + " denies this call. Do not try it in another way.", Rule: rule, Explicit: true}
 	}
-	if c.ReadOnly {
+	if mode == ModePlan && !c.ReadOnly {
+		return Verdict{Decision: Deny, Reason: planReason}
+	}
+	if rule, ok := s.touched(r.ask); ok {
+		return Verdict{Decision: Ask, Reason: "The rule " + rule + " asks about this call.", Rule: rule, Explicit: true}
+	}
+	if rule, ok := s.covered(r.allow); ok {
+		return Verdict{Decision: Allow, Rule: rule}
+	}
+	switch {
+	case c.ReadOnly, mode == ModeBypass:
 		return Verdict{Decision: Allow}
-	}
-	if mode == ModePlan {
-		return Verdict{Decision: Deny, Reason: "The session is in plan mode: nothing is changed. Make a plan; the user will leave plan mode to carry it out."}
-	}
-	for _, a := range r.allow {
-		if a == c.Name {
-			return Verdict{Decision: Allow, Rule: a}
+	case mode == ModeAcceptEdits && s.edits():
+		if path, ok := s.guarded(); ok {
+			return Verdict{Decision: Ask, Reason: path + " steers programs that run by themselves."}
 		}
-	}
-	if mode == ModeBypass {
 		return Verdict{Decision: Allow}
 	}
 	return Verdict{Decision: Ask}
 }
 
-// Suggest says what an "always" answer to the call would remember.
-func (r *Rules) Suggest(c Call) Suggestion {
-	return Suggestion{Rule: c.Name, Label: c.Name, Deny: c.Name, DenyLabel: c.Name}
-}
-
-// Allow remembers an "allow always" for the session.
-func (r *Rules) Allow(rule string) { r.mu.Lock(); r.allow = append(r.allow, rule); r.mu.Unlock() }
+// Allow remembers an "allow always" for the session. A text that is no rule is
+// not remembered.
+func (r *Rules) Allow(rule string) { r.remember(&r.allow, rule) }
 
 // Reject remembers a "reject always" for the session.
-func (r *Rules) Reject(rule string) { r.mu.Lock(); r.deny = append(r.deny, rule); r.mu.Unlock() }
+func (r *Rules) Reject(rule string) { r.remember(&r.deny, rule) }
+
+func (r *Rules) remember(list *[]rule, text string) {
+	parsed, err := parse(text)
+	if err != nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !slices.ContainsFunc(*list, func(old rule) bool { return old.text == parsed.text }) {
+		*list = append(*list, parsed)
+	}
+}
+
+// update is Claude Code's permission update, the kinds about rules.
+type update struct {
+	Type     string `json:"type"`
+	Behavior string `json:"behavior"`
+	Rules    []struct {
+		ToolName    string `json:"toolName"`
+		RuleContent string `json:"ruleContent"`
+	} `json:"rules"`
+}
 
 // Update applies a permission update as a hook gives it (Claude Code
-// PermissionRequest updatedPermissions). What it does not know it leaves.
-func (r *Rules) Update(json.RawMessage) error { return nil }
+// PermissionRequest updatedPermissions), for the session. Kinds that it does not
+// know it leaves; a rule that is none is an error, and then nothing is applied.
+func (r *Rules) Update(raw json.RawMessage) error {
+	var u update
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return fmt.Errorf("reading a permission update: %w", err)
+	}
+	list := map[string]*[]rule{"allow": &r.allow, "ask": &r.ask, "deny": &r.deny}[u.Behavior]
+	if list == nil || u.Type != "addRules" && u.Type != "replaceRules" && u.Type != "removeRules" {
+		return nil
+	}
+	var rules []rule
+	for _, x := range u.Rules {
+		text := x.ToolName
+		if x.RuleContent != "" {
+			text += "(" + x.RuleContent + ")"
+		}
+		parsed, err := parse(text)
+		if err != nil {
+			return fmt.Errorf("permission update: rule %q: %w", text, err)
+		}
+		rules = append(rules, parsed)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	named := func(old rule) bool {
+		return slices.ContainsFunc(rules, func(n rule) bool { return n.text == old.text })
+	}
+	switch u.Type {
+	case "removeRules":
+		*list = slices.DeleteFunc(*list, named)
+	case "replaceRules":
+		*list = rules
+	case "addRules":
+		*list = append(slices.DeleteFunc(*list, named), rules...)
+	}
+	return nil
+}
