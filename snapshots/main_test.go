@@ -14,5 +14,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 2 && os.Args[1] == "fake-agent" {
 		os.Exit(fakeAgent(os.Args[2], os.Args[3:]))
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(agentDir)
+	os.Exit(code)
 }

@@ -106,10 +106,6 @@ func (n *normaliser) walk(v *value, key string) {
 	}
 	switch v.kind {
 	case stringValue:
-		if key == "sessionId" {
-			v.str = n.token("session", v.str)
-			return
-		}
 		v.str = n.scrub(v.str, idKind(key))
 	case arrayValue:
 		for _, item := range v.items {
@@ -146,6 +142,8 @@ func idKind(key string) string {
 		return "message"
 	case "terminalId":
 		return "terminal"
+	case "sessionId":
+		return "session"
 	}
 	return "uuid"
 }
