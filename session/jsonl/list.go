@@ -175,7 +175,7 @@ func (b *backwards) end(path string, info *session.Info) error {
 		if err != nil {
 			return err
 		}
-		if ts, ok := session.PeekTime(line); ok && line[len(line)-1] == '\n' {
+		if ts, ok := eventTime(line); ok {
 			info.UpdatedAt = ts
 			return nil
 		}
@@ -187,6 +187,20 @@ func (b *backwards) end(path string, info *session.Info) error {
 		b.pos = from
 	}
 	return nil
+}
+
+// eventTime returns the time of an event line. One that another program wrote in
+// its own form is decoded for it.
+func eventTime(line []byte) (time.Time, bool) {
+	line, whole := bytes.CutSuffix(line, []byte("\n"))
+	if !whole {
+		return time.Time{}, false
+	}
+	if ts, ok := session.PeekTime(line); ok && line[len(line)-1] == '}' {
+		return ts, true
+	}
+	ev, err := session.DecodeEvent(line)
+	return ev.Time, err == nil
 }
 
 // line returns the line that ends at end, and where it begins.
