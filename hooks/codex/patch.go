@@ -112,9 +112,12 @@ type filePatch struct {
 // added whole or changed in one hunk. Everything else is an error that says
 // what is in the way.
 func parsePatch(text string) (*filePatch, error) {
-	lines := strings.Split(strings.Trim(text, "\n"), "\n")
-	for i, l := range lines {
-		lines[i] = strings.TrimSuffix(l, "\r")
+	lines := strings.Split(strings.Trim(text, "\r\n"), "\n")
+	if strings.HasSuffix(lines[0], "\r") {
+		// The patch itself came with \r\n; in any other, a \r is the file's.
+		for i, l := range lines {
+			lines[i] = strings.TrimSuffix(l, "\r")
+		}
 	}
 	if len(lines) < 2 || strings.TrimSpace(lines[0]) != patchBegin || strings.TrimSpace(lines[len(lines)-1]) != patchEnd {
 		return nil, fmt.Errorf("the patch must begin with %q and end with %q", patchBegin, patchEnd)
