@@ -37,6 +37,7 @@ type Conn struct {
 // inflight is a request of the client that has not been answered.
 type inflight struct {
 	cancel context.CancelFunc
+	after  []func() // see AfterReply; owned by the request's goroutine
 }
 
 func newConn(stream jsonrpc2.ObjectStream, log *slog.Logger) *Conn {

@@ -213,12 +213,14 @@ func (l *link) notification() {
 func (l *link) request(rpc *jsonrpc2.Conn, id jsonrpc2.ID) {
 	method := l.in.Method
 	key, _ := IDKey(l.in.ID)
-	ctx, cancel := context.WithCancel(l.ctx)
+	f := new(inflight)
+	ctx, cancel := context.WithCancel(context.WithValue(l.ctx, inflightKey{}, f))
+	f.cancel = cancel
 	reply := func(result json.RawMessage, err error) {
 		cancel()
 		l.reply(rpc, id, method, result, err)
 	}
-	if err := l.open(key, &inflight{cancel: cancel}); err != nil {
+	if err := l.open(key, f); err != nil {
 		reply(nil, err)
 		return
 	}
@@ -243,9 +245,25 @@ func (l *link) request(rpc *jsonrpc2.Conn, id jsonrpc2.ID) {
 			// The id is free before the answer is out, so that a client may use it again at once.
 			l.closeRequest(key)
 			reply(result, err)
+			if err == nil {
+				for _, fn := range f.after {
+					fn()
+				}
+			}
 		}()
 		result, err = run()
 	}()
+}
+
+type inflightKey struct{}
+
+// AfterReply has fn called once the request of ctx has been answered, if not by an error: what a client
+// must hear of a session only after the reply that names it. It is called from the request's run; fn runs
+// on the same goroutine, and must not use ctx, which ends with the reply.
+func AfterReply(ctx context.Context, fn func()) {
+	if f, ok := ctx.Value(inflightKey{}).(*inflight); ok {
+		f.after = append(f.after, fn)
+	}
 }
 
 // open registers a request and counts its handler.

@@ -43,6 +43,8 @@ type Question struct {
 	Kind    tool.Kind
 	Reason  string
 	Options []session.PermissionOption
+	// Announce: the call is not the model's and has not been announced yet.
+	Announce bool
 }
 
 // Asker puts a question to the client. It returns the id of the chosen option,
@@ -57,6 +59,17 @@ type Models interface {
 	Client(ref string) (model.Client, model.Info, error)
 }
 
+// HeldHook is a hook that a repository brings and that nobody has trusted yet.
+type HeldHook struct{ ID, File, Event, Command string }
+
+// Trust keeps what the person has said about held hooks. always is for later
+// sessions too, as long as the hook stays what it is.
+type Trust interface {
+	Held() []HeldHook
+	Approve(ids []string, always bool) error
+	Reject(ids []string, always bool) error
+}
+
 // Config is what a session is made with. All fields but those marked optional
 // are required.
 type Config struct {
@@ -66,6 +79,10 @@ type Config struct {
 	Effort   string
 	Tools    *tool.Registry
 	Hooks    hooks.Engine // optional
+	// Trust asks about hooks that are held back; optional.
+	Trust Trust
+	// Notices are told to the person with the first prompt.
+	Notices  []session.Notice
 	Rules    *permission.Rules
 	Asker    Asker
 	Observer Observer
@@ -119,7 +136,7 @@ type Session struct {
 	// usedSeq is the event up to which the last usage report counts.
 	usedSeq     uint64
 	transcripts *transcripts
-	told        map[string]bool
+	trustAsked  bool
 	// unpublished are durable-to-be events that the observer has not heard of.
 	unpublished []session.Event
 }
@@ -140,7 +157,6 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 	s := &Session{
 		cfg: cfg, log: log, state: state, seen: tool.NewSeen(),
 		owner: make(chan struct{}, 1), ops: make(chan func()), closing: make(chan struct{}),
-		told: map[string]bool{},
 	}
 	s.mode.set(state.Mode)
 	if state.Mode == "" {

@@ -316,7 +316,11 @@ func (t *turn) permit(j *job, pre *hooks.Outcome) error {
 		return nil
 	case hooks.Allow:
 		for _, u := range out.UpdatedPermissions {
-			s.cfg.Rules.Update(u)
+			if err := s.cfg.Rules.Update(u); err != nil {
+				if err := s.append(&session.Notice{Severity: "warning", Text: "A permission update of a hook was not taken: " + err.Error(), Source: hookSource(out.DecisionReason, hooks.PermissionRequest)}); err != nil {
+					return err
+				}
+			}
 		}
 		return t.rewrite(j, out.UpdatedInput)
 	}
@@ -343,23 +347,10 @@ func (t *turn) ask(j *job, reason string) error {
 		CallID: j.call.ID, Name: j.call.Name, Input: j.input, Reason: reason, Kind: j.spec.Kind,
 		View: j.tool.View(j.env, j.input), Options: options(sug),
 	}
-	if err := s.append(&session.PermissionAsked{Turn: st.Number, CallID: q.CallID, Title: q.View.Title, Options: q.Options}); err != nil {
+	r, err := t.question(q)
+	if err != nil {
 		return err
 	}
-	if err := s.commit(t.ctx); err != nil {
-		return err
-	}
-	if _, err := t.fire(notification("permission_prompt", "Permission needed: "+q.View.Title)); err != nil {
-		return err
-	}
-	type reply struct {
-		id  string
-		err error
-	}
-	r := await(s, func() reply {
-		id, err := s.cfg.Asker.Ask(t.ctx, q)
-		return reply{id, err}
-	})
 	ans := &session.PermissionAnswered{Turn: st.Number, CallID: q.CallID, Outcome: "cancelled"}
 	switch kind := kindOf(q.Options, r.id); {
 	case t.ctx.Err() != nil:

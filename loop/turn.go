@@ -245,6 +245,15 @@ func (t *turn) takeContexts() []session.Data {
 func (t *turn) submit(content []session.Block, src session.Source) (*session.EndReason, error) {
 	s := t.s
 	t.promptID = s.cfg.NewID()
+	for i := range s.cfg.Notices {
+		if err := s.append(&s.cfg.Notices[i]); err != nil {
+			return nil, err
+		}
+	}
+	s.cfg.Notices = nil
+	if err := t.askTrust(); err != nil {
+		return nil, err
+	}
 	out, err := t.fire(&hooks.Call{Event: hooks.UserPromptSubmit, Prompt: promptText(content)})
 	if err != nil {
 		return nil, err

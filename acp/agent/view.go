@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"acp-agent/acp"
 	"acp-agent/loop"
@@ -41,8 +42,20 @@ func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
 
 func (v *view) caps() promptCaps { return promptCaps{image: v.env.Images} }
 
+// cancelledGrace is how long an update of a cancelled turn waits for a client
+// that does not read.
+const cancelledGrace = 250 * time.Millisecond
+
 // send writes an update. What a client that has gone does not get is in the log.
+//
+// An update is written also when its turn has been cancelled: a tool call that
+// the client was told of must end for it before the prompt is answered.
 func (v *view) send(ctx context.Context, u acp.SessionUpdate) {
+	if ctx.Err() != nil {
+		var stop context.CancelFunc
+		ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelledGrace)
+		defer stop()
+	}
 	if err := v.agent.conn.Notify(ctx, acp.MethodSessionUpdate, &acp.SessionNotification{SessionID: v.id, Update: u}); err != nil {
 		v.agent.cfg.Log.Debug("an update was not sent", "session", v.id, "error", err)
 	}
@@ -93,6 +106,12 @@ func (v *view) Ask(ctx context.Context, q *loop.Question) (string, error) {
 		ToolCallID: q.CallID, Title: q.View.Title, Name: q.Name, Kind: acp.ToolKind(q.Kind),
 		Status: acp.ToolCallStatusPending, Locations: wireLocations(q.View.Locations), RawInput: rawJSON(q.Input),
 		Content: wireDiffs(q.View.Diffs),
+	}
+	if q.Announce {
+		v.send(ctx, acp.SessionUpdate{ToolCall: &acp.ToolCall{
+			ToolCallID: up.ToolCallID, Title: up.Title, Kind: up.Kind, Status: up.Status, Content: []acp.ToolCallContent{textContent(q.Reason)},
+		}})
+		defer v.send(context.WithoutCancel(ctx), acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: q.CallID, Status: acp.ToolCallStatusCompleted}})
 	}
 	if q.Reason != "" {
 		up.Content = append(up.Content, textContent(q.Reason))

@@ -1,32 +1,97 @@
 package main
 
 import (
+	"os"
 	"path/filepath"
 
-	"acp-agent/acp/agent"
 	"acp-agent/hooks"
+	"acp-agent/hooks/claudecode"
 	"acp-agent/hooks/codex"
+	"acp-agent/loop"
+	"acp-agent/session"
 )
 
-// hooks loads the hooks of a session's directory; nil when there are none to
-// run.
-func (w *wiring) hooks(p *agent.SessionParams) (*hooks.Set, error) {
+// loadedHooks are the hooks of a directory and what is wrong with their files.
+type loadedHooks struct {
+	set      *hooks.Set
+	problems []hooks.Problem
+}
+
+// hookOptions are what a session adds to the hooks of its directory.
+type hookOptions struct {
+	mcp      hooks.MCPCaller
+	prompter hooks.Prompter
+	deliver  func(t hooks.Text, rewake bool)
+	notify   func(hooks.Text)
+	envFile  func(sessionID string) string
+}
+
+// loadHooks reads the hook files of both dialects for a directory; nil when
+// hooks are switched off. It starts nothing.
+func (w *wiring) loadHooks(cwd string, o hookOptions) *loadedHooks {
 	if !w.cfg.Hooks.Enabled {
-		return nil, nil
+		return nil
 	}
-	cwd := p.Header.Cwd
-	files, _ := codex.Discover(codex.DiscoverOptions{Extra: w.cfg.Hooks.CodexFiles})
-	cx, _ := codex.New(codex.Options{Files: files, Env: hooks.Environ(w.cfg.HookEnviron()), Home: w.cfg.Home()})
-	return hooks.NewEngine(hooks.Options{
-		Dialects: []hooks.Dialect{cx}, ProjectDir: cwd,
-		Trust: hooks.OpenTrust(w.cfg.StateDir), SpillDir: filepath.Join(w.cfg.StateDir, "hook-output"),
-	}), nil
+	env := hooks.Environ(w.cfg.HookEnviron())
+	home := w.cfg.Home()
+	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
+		Env: env, Cwd: cwd, Home: home, ConfigDir: w.cfg.Hooks.ClaudeDir, Extra: w.cfg.Hooks.ClaudeFiles,
+	})
+	cc := claudecode.New(claudecode.Config{
+		Files: ccFiles, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{}, EnvFile: o.envFile, MCP: o.mcp, Prompter: o.prompter,
+	})
+	cxFiles, more := codex.Discover(codex.DiscoverOptions{
+		Cwd: cwd, Home: home, CodexHome: w.cfg.Hooks.CodexDir, SystemDir: "/etc/codex", Extra: w.cfg.Hooks.CodexFiles,
+	})
+	problems = append(problems, more...)
+	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Home: home, MCP: o.mcp})
+	problems = append(problems, more...)
+	set := hooks.NewEngine(hooks.Options{
+		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: hooks.OpenTrust(w.cfg.StateDir),
+		SpillDir: filepath.Join(w.cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify,
+	})
+	return &loadedHooks{set: set, problems: problems}
 }
 
 // transcriber makes the transcript of a session in a dialect's format.
 func transcriber(dialect string, m hooks.TranscriptMeta) hooks.Transcriber {
-	if dialect == "codex" {
+	switch dialect {
+	case "claude-code":
+		return claudecode.NewTranscriber(m)
+	case "codex":
 		return codex.NewTranscriber(m)
 	}
 	return nil
 }
+
+// notices are what the person is told of hook files that are not in order.
+func (l *loadedHooks) notices() []session.Notice {
+	var out []session.Notice
+	for _, p := range l.problems {
+		text := "Hooks: " + p.File
+		if p.Where != "" {
+			text += ": " + p.Where
+		}
+		out = append(out, session.Notice{Severity: "warning", Text: text + ": " + p.Text, Source: session.Source{Kind: session.SourceAgent}})
+	}
+	return out
+}
+
+// trustGate lets the first prompt ask about hooks that a repository brings
+// (loop.Trust).
+type trustGate struct{ set *hooks.Set }
+
+// Held implements loop.Trust.
+func (g trustGate) Held() []loop.HeldHook {
+	var out []loop.HeldHook
+	for _, h := range g.set.Held() {
+		out = append(out, loop.HeldHook{ID: h.ID(), File: h.Place.File, Event: string(h.Event), Command: h.Describe()})
+	}
+	return out
+}
+
+// Approve implements loop.Trust.
+func (g trustGate) Approve(ids []string, always bool) error { return g.set.Approve(ids, always) }
+
+// Reject implements loop.Trust.
+func (g trustGate) Reject(ids []string, always bool) error { return g.set.Reject(ids, always) }

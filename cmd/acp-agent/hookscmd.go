@@ -1,6 +1,18 @@
 package main
 
-import "errors"
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/hooks"
+)
 
 // hooksCmd is acp-agent hooks.
 type hooksCmd struct {
@@ -16,11 +28,14 @@ type hooksListCmd struct {
 }
 
 type hooksCheckCmd struct {
-	Event string `arg:"" help:"Event, such as Stop or PreToolUse."`
-	Dir   string `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
-	Tool  string `help:"Tool of a tool event, such as bash." placeholder:"NAME"`
-	Input string `help:"Arguments of the tool, as JSON." placeholder:"JSON"`
-	JSON  bool   `name:"json" help:"Print one JSON object a line."`
+	Event   string        `arg:"" help:"Event, such as Stop or PreToolUse."`
+	Dir     string        `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
+	Tool    string        `help:"Tool of a tool event by this agent's name, such as bash." placeholder:"NAME"`
+	Input   string        `help:"Arguments of the tool, as JSON." placeholder:"JSON" default:"{}"`
+	Prompt  string        `help:"Prompt of UserPromptSubmit." placeholder:"TEXT"`
+	Active  bool          `help:"Set stop_hook_active, as on a continued turn."`
+	JSON    bool          `name:"json" help:"Print one JSON object."`
+	Timeout time.Duration `help:"Time limit of the whole check." default:"10m" placeholder:"SPAN"`
 }
 
 type hooksTrustCmd struct {
@@ -32,9 +47,276 @@ type hooksUntrustCmd struct {
 	Dir string `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
 }
 
-var errHooks = errors.New("hooks: not there yet")
+// hooksOf loads the hooks of a project directory.
+func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, set *hooks.Set, problems []hooks.Problem, err error) {
+	if cfg, err = a.config(); err != nil {
+		return nil, "", nil, nil, err
+	}
+	if abs, err = directory(dir); err != nil {
+		return nil, "", nil, nil, err
+	}
+	set, problems = loadHooks(cfg, abs)
+	return cfg, abs, set, problems, nil
+}
 
-func (hooksListCmd) Run(a *app) error    { return errHooks }
-func (hooksCheckCmd) Run(a *app) error   { return errHooks }
-func (hooksTrustCmd) Run(a *app) error   { return errHooks }
-func (hooksUntrustCmd) Run(a *app) error { return errHooks }
+// held says in a few words why a handler would not run, "" when it would.
+func held(h *hooks.Handler) string {
+	switch {
+	case h.Why != "":
+		return h.Why
+	case h.Trust.Runs():
+		return ""
+	case h.Trust == hooks.TrustModified:
+		return "changed since it was trusted"
+	case h.Trust == hooks.TrustRejected:
+		return "rejected"
+	}
+	return "not trusted yet"
+}
+
+// Run lists the hooks.
+func (c *hooksListCmd) Run(a *app) error {
+	cfg, _, set, problems, err := a.hooksOf(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	out := bufio.NewWriter(a.stdout)
+	handlers := set.Handlers()
+	if c.JSON {
+		err = listHooksJSON(out, handlers, problems)
+	} else {
+		listHooks(out, cfg, handlers, problems)
+	}
+	if err != nil {
+		return err
+	}
+	return out.Flush()
+}
+
+func listHooksJSON(w io.Writer, handlers []hooks.Handler, problems []hooks.Problem) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	for i := range handlers {
+		h := &handlers[i]
+		if err := enc.Encode(map[string]any{
+			"dialect": h.Dialect, "event": h.Event, "matcher": h.Matcher, "type": h.Type, "handler": h.Raw,
+			"file": h.Place.File, "layer": h.Place.Layer, "group": h.Place.Group, "index": h.Place.Index,
+			"hash": h.Hash, "trust": h.Trust, "runs": held(h) == "", "why": held(h),
+		}); err != nil {
+			return err
+		}
+	}
+	for _, p := range problems {
+		if err := enc.Encode(map[string]string{"file": p.File, "where": p.Where, "problem": p.Text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func listHooks(w io.Writer, cfg *config.Config, handlers []hooks.Handler, problems []hooks.Problem) {
+	if !cfg.Hooks.Enabled {
+		fmt.Fprintln(w, "Hooks are switched off (--no-hooks, ACP_AGENT_NO_HOOKS or hooks.enabled): none of these runs.")
+	}
+	last := ""
+	for i := range handlers {
+		h := &handlers[i]
+		if head := fmt.Sprintf("%s (%s, %s)", h.Place.File, h.Dialect, h.Place.Layer); head != last {
+			fmt.Fprintln(w, head)
+			last = head
+		}
+		what := string(h.Event)
+		if h.Matcher != "" {
+			what += " " + h.Matcher
+		}
+		verdict := "runs"
+		if why := held(h); why != "" {
+			verdict = "held back: " + why
+		}
+		fmt.Fprintf(w, "  %-28s %s\n  %-28s   %s\n", clip(what, 60), verdict, "", clip(h.Describe(), 160))
+	}
+	if len(handlers) == 0 {
+		fmt.Fprintln(w, "No hooks found.")
+	}
+	for _, p := range problems {
+		fmt.Fprintf(w, "problem: %s\n", oneLine(p.String()))
+	}
+}
+
+// Run runs the hooks of an event and shows what came of it.
+func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
+	if !json.Valid([]byte(c.Input)) {
+		return &usageError{"--input is not JSON: give the tool's arguments as an object, such as '{\"command\":\"ls\"}'"}
+	}
+	_, dir, set, problems, err := a.hooksOf(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	call := &hooks.Call{
+		Event: hooks.Event(c.Event), SessionID: "00000000-0000-7000-8000-000000000000",
+		Cwd: dir, ProjectDir: dir, Mode: "default", Prompt: c.Prompt, StopHookActive: c.Active,
+		TurnID: "00000000-0000-7000-8000-000000000001", PromptID: "00000000-0000-7000-8000-000000000001",
+	}
+	switch call.Event {
+	case hooks.SessionStart:
+		call.Source = "startup"
+	case hooks.SessionEnd:
+		call.Reason = "other"
+	}
+	if c.Tool != "" {
+		call.Tool = &hooks.Tool{Name: c.Tool, Input: json.RawMessage(c.Input), CallID: "call_check"}
+	}
+	for _, p := range problems {
+		fmt.Fprintf(a.stderr, "problem: %s\n", oneLine(p.String()))
+	}
+	batch := set.Match(call)
+	if batch == nil {
+		return a.noHooks(set, c.Event)
+	}
+	outcome := batch.Run(ctx)
+	if c.JSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(outcome)
+	}
+	out := bufio.NewWriter(a.stdout)
+	showOutcome(out, outcome)
+	return out.Flush()
+}
+
+// noHooks says that an event fires nothing, and which events would.
+func (a *app) noHooks(set *hooks.Set, event string) error {
+	var events []string
+	for _, h := range set.Handlers() {
+		if !slices.Contains(events, string(h.Event)) {
+			events = append(events, string(h.Event))
+		}
+	}
+	if len(events) == 0 {
+		events = []string{"none"}
+	}
+	_, err := fmt.Fprintf(a.stdout, "No hook listens to %s with these values. Events with hooks: %s.\n", event, strings.Join(events, ", "))
+	return err
+}
+
+func showOutcome(w io.Writer, o *hooks.Outcome) {
+	for i := range o.Runs {
+		r := &o.Runs[i]
+		fmt.Fprintf(w, "%s: %s", r.Handler, r.Decision)
+		if r.ExitCode != nil {
+			fmt.Fprintf(w, ", exit %d", *r.ExitCode)
+		}
+		fmt.Fprintf(w, ", %d ms\n  ran:    %s\n", r.Duration.Milliseconds(), clip(r.Command, 160))
+		if r.Stderr != "" {
+			fmt.Fprintf(w, "  stderr: %s\n", clip(r.Stderr, 160))
+		}
+		if r.Reason != "" {
+			fmt.Fprintf(w, "  why:    %s\n", oneLine(r.Reason))
+		}
+	}
+	effects := effects(o)
+	if len(effects) == 0 {
+		effects = []string{"nothing: the agent goes on as if there were no hook"}
+	}
+	for _, e := range effects {
+		fmt.Fprintf(w, "effect: %s\n", e)
+	}
+}
+
+// effects says what an outcome would do, one line each.
+func effects(o *hooks.Outcome) []string {
+	var out []string
+	say := func(label string, texts ...hooks.Text) {
+		for _, t := range texts {
+			out = append(out, fmt.Sprintf("%s (%s): %q", label, t.Handler, t.Text))
+		}
+	}
+	if o.Halted {
+		say("the turn ends, the person is told", o.HaltReason)
+	}
+	if o.Blocked {
+		out = append(out, "the event is blocked")
+	}
+	say("reason", o.Reasons...)
+	say("the model is told", o.Contexts...)
+	if o.Decision != "" {
+		say("permission "+string(o.Decision), o.DecisionReason)
+	}
+	if o.UpdatedInput != nil {
+		out = append(out, "the tool runs on "+string(o.UpdatedInput))
+	}
+	if o.ReplaceOutput != nil {
+		say("the tool's result becomes", *o.ReplaceOutput)
+	}
+	say("the person is told", o.Messages...)
+	say("the person is told by the agent", o.Notices...)
+	if o.Title != "" {
+		out = append(out, fmt.Sprintf("the session is called %q", o.Title))
+	}
+	return out
+}
+
+// Run trusts a project's hooks.
+func (c *hooksTrustCmd) Run(a *app) error {
+	cfg, dir, set, _, err := a.hooksOf(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	var ids []string
+	all := set.Handlers()
+	for i := range all {
+		h := &all[i]
+		if h.Place.Layer.NeedsTrust() && !h.Trust.Runs() && h.Why == "" {
+			ids = append(ids, h.ID())
+			fmt.Fprintf(a.stderr, "%s %s in %s:\n  %s\n", h.Dialect, h.Event, h.Place.File, h.Describe())
+		}
+	}
+	if len(ids) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "No hook of %s waits for trust.\n", dir)
+		return err
+	}
+	if !c.Yes {
+		if !isTerminal(a.stdin) {
+			return &usageError{"trusting hooks needs a yes: run it in a terminal, or say --yes"}
+		}
+		fmt.Fprintf(a.stderr, "Let these %d commands run in sessions of %s? [y/N] ", len(ids), dir)
+		answer, err := readLine(bufio.NewReader(a.stdin))
+		if err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
+			return &config.Error{What: "nothing was trusted", Do: "answer y to trust these hooks"}
+		}
+	}
+	if _, err := cfg.EnsureStateDir(); err != nil {
+		return err
+	}
+	if err := set.Approve(ids, true); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%d hooks of %s are trusted as they are now.\n", len(ids), dir)
+	return err
+}
+
+// Run forgets a project's trust.
+func (c *hooksUntrustCmd) Run(a *app) error {
+	cfg, dir, set, _, err := a.hooksOf(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	var forget []*hooks.Handler
+	all := set.Handlers()
+	for i := range all {
+		if all[i].Place.Layer.NeedsTrust() {
+			forget = append(forget, &all[i])
+		}
+	}
+	if err := hooks.OpenTrust(cfg.StateDir).Set(dir, forget, hooks.TrustUntrusted); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.stdout, "%d hooks of %s are not trusted any more.\n", len(forget), dir)
+	return err
+}

@@ -19,7 +19,9 @@ import (
 	"acp-agent/loop/prompt"
 	"acp-agent/loop/tool"
 	"acp-agent/loop/tool/file"
+	"acp-agent/loop/tool/search"
 	"acp-agent/loop/tool/shell"
+	"acp-agent/loop/tool/todo"
 	"acp-agent/session"
 	"acp-agent/session/jsonl"
 )
@@ -145,10 +147,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		return loop.Config{}, acp.InvalidRequest(err.Error())
 	}
 	h := p.Header
-	engine, err := w.hooks(p)
-	if err != nil {
-		return loop.Config{}, err
-	}
+	loaded := w.loadHooks(h.Cwd, hookOptions{})
 	cfg := loop.Config{
 		Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
 		System:  prompt.System(prompt.Environment{Cwd: h.Cwd, Roots: h.AdditionalDirectories, OS: runtime.GOOS}),
@@ -166,12 +165,12 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		},
 		Version: version(), NewID: newID, Now: time.Now, Log: w.log,
 	}
-	if engine != nil {
-		cfg.Hooks = engine
+	if loaded != nil {
+		cfg.Hooks, cfg.Trust, cfg.Notices = loaded.set, trustGate{loaded.set}, loaded.notices()
 	}
 	cfg.OnClose = func() {
-		if engine != nil {
-			engine.Close()
+		if loaded != nil {
+			loaded.set.Close()
 		}
 		if err := sh.Close(); err != nil {
 			w.log.Warn("the session's shell was not closed cleanly", "session", h.ID, "error", err)
@@ -185,5 +184,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 func newTools(sh *shell.Shell) (*tool.Registry, error) {
 	all := sh.Tools()
 	all = append(all, file.Tools()...)
+	all = append(all, search.Tools()...)
+	all = append(all, todo.New(nil))
 	return tool.NewRegistry(all...)
 }
