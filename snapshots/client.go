@@ -44,6 +44,9 @@ type client struct {
 	// through: prompt, load, resume.
 	open  map[string]int
 	calls map[int]call
+	// running are the tool calls, by session and id, that the client was told of
+	// and that have not ended.
+	running map[[2]string]bool
 }
 
 type call struct {
@@ -59,7 +62,7 @@ type heldQuestion struct {
 func newClient(stdin io.Writer, answers []PermissionAnswer, limit time.Duration) *client {
 	return &client{
 		limit: limit, out: newWriter(stdin), answers: answers, changed: make(chan struct{}),
-		open: map[string]int{}, calls: map[int]call{},
+		open: map[string]int{}, calls: map[int]call{}, running: map[[2]string]bool{},
 	}
 }
 
@@ -173,6 +176,7 @@ func (c *client) answered(v *value) {
 		c.open[ca.session]--
 	}
 	if ca.method == "session/prompt" {
+		c.checkCalls(ca.session)
 		c.release(func(q heldQuestion) bool { return q.session == ca.session })
 	}
 }
@@ -181,9 +185,28 @@ func opensUpdates(method string) bool {
 	return method == "session/prompt" || method == "session/load" || method == "session/resume"
 }
 
+// checkCalls holds the rule that a turn's tool calls end before its answer: a
+// client would show them as running for ever.
+func (c *client) checkCalls(session string) {
+	for key := range c.running {
+		if key[0] == session {
+			c.problems = append(c.problems, fmt.Sprintf("tool call %s of session %s has not ended for the client when its prompt is answered", key[1], session))
+			delete(c.running, key)
+		}
+	}
+}
+
 // checkUpdate holds the rule that a turn's updates precede its answer.
 func (c *client) checkUpdate(v *value) {
 	kind, id := v.text("params", "update", "sessionUpdate"), v.text("params", "sessionId")
+	if callID := v.text("params", "update", "toolCallId"); callID != "" {
+		switch status := v.text("params", "update", "status"); {
+		case status == "completed" || status == "failed":
+			delete(c.running, [2]string{id, callID})
+		case kind == "tool_call":
+			c.running[[2]string{id, callID}] = true
+		}
+	}
 	switch kind {
 	case "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan":
 		if c.open[id] == 0 {

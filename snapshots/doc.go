@@ -51,18 +51,20 @@
 // # What is compared, and how
 //
 // Paths, ids, times, durations, digests and the version are replaced by tokens,
-// ids by first appearance and with one token in all files. Streamed text is
-// joined on the wire and re-packed in the log with its token borders kept,
-// because only the batching depends on timing; previews of a running tool's
-// output are left out for the same reason. Each line is compared field by
-// field, member order aside; a line reports its first difference.
+// ids by first appearance and with one token in all files. What depends on
+// timing alone is settled: streamed text is joined on the wire and re-packed in
+// the log with its token borders kept, previews of a running tool's output are
+// left out, tools that start side by side start in the model's order. Each line
+// is compared field by field, member order aside; a line reports its first
+// difference.
 //
 // Some rules hold whatever is recorded, so that a refresh cannot make a fault
 // the truth: every line on stdout is JSON-RPC; a turn's updates precede its
-// answer; the log folds; every tool call has a result; no call names a tool that
-// does not exist; what the model was sent is the projection of the log at that
-// point and has the logged digest; the agent exits as expected, which it does
-// not when a recorded model call is left over or one too many was asked for.
+// answer, and its tool calls have ended by then; the log folds; every tool call
+// has a result; no call names a tool that does not exist; what the model was
+// sent is the projection of the log at that point and has the logged digest; the
+// agent exits as expected, which it does not when a recorded model call is left
+// over or one too many was asked for.
 //
 // # Foreign agents and reference recordings
 //

@@ -112,6 +112,9 @@ func (n *normaliser) walk(v *value, key string) {
 			n.walk(item, key)
 		}
 	case objectValue:
+		if key == "meta" {
+			v.remove("durationMs") // written only when it is not 0
+		}
 		for i := range v.members {
 			m := &v.members[i]
 			if m.key == "rawInput" || m.key == "input" {
@@ -149,12 +152,12 @@ func idKind(key string) string {
 }
 
 // wire normalises the agent's frames. Unless exact, adjacent text chunks of one
-// message are joined and previews of a running tool's output are left out: how
-// a stream is cut into frames depends on timing, what it says in the end does
-// not.
+// message are joined, previews of a running tool's output are left out and tools
+// that start side by side start in their order: how a stream is cut into frames
+// and what runs first depends on timing, what is said in the end does not.
 func (n *normaliser) wire(frames []record, exact bool) []record {
 	if !exact {
-		frames = joinChunks(dropPreviews(frames))
+		frames = joinChunks(sortStarts(dropPreviews(frames)))
 	}
 	for _, f := range frames {
 		if info := f.get("result", "agentInfo"); info != nil && info.text("version") != "" {
@@ -196,6 +199,36 @@ func dropPreviews(frames []record) []record {
 			continue
 		}
 		out = append(out, f)
+	}
+	return out
+}
+
+// sortStarts puts adjacent updates that say no more than that a tool now runs
+// into the order in which the calls were announced.
+func sortStarts(frames []record) []record {
+	announced := map[string]int{}
+	for i, f := range frames {
+		if f.text("params", "update", "sessionUpdate") == "tool_call" {
+			announced[f.text("params", "sessionId")+" "+f.text("params", "update", "toolCallId")] = i
+		}
+	}
+	starts := func(f record) bool {
+		u := f.get("params", "update")
+		return u.text("sessionUpdate") == "tool_call_update" && u.text("status") == "in_progress" && len(u.members) == 3
+	}
+	out := slices.Clone(frames)
+	for i := 0; i < len(out); i++ {
+		j := i
+		for j < len(out) && starts(out[j]) {
+			j++
+		}
+		slices.SortStableFunc(out[i:j], func(a, b record) int {
+			key := func(f record) int {
+				return announced[f.text("params", "sessionId")+" "+f.text("params", "update", "toolCallId")]
+			}
+			return key(a) - key(b)
+		})
+		i = max(i, j)
 	}
 	return out
 }
