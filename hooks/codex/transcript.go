@@ -54,16 +54,21 @@ func (t *Transcriber) Append(dst []byte, e *hooks.Entry) ([]byte, error) {
 			w.Str("turn_id", e.TurnID)
 			optional(w, "last_agent_message", t.last)
 		}), nil
-	case hooks.EntryUser, hooks.EntrySteering:
+	case hooks.EntryUser:
 		dst = t.message(dst, e, "user", "input_text")
-		return t.item(dst, e, "UserMessage"), nil
+		return t.item(dst, e, "UserMessage", "content", textBlocks("text", e.Text)), nil
+	case hooks.EntrySteering:
+		dst = t.message(dst, e, "user", "input_text")
+		w := hooks.NewObject([]byte{'['})
+		w.Str("text", e.Text)
+		return t.item(dst, e, "HookPrompt", "fragments", append(w.Close(), ']')), nil
 	case hooks.EntryContext:
 		return t.message(dst, e, "developer", "input_text"), nil
 	case hooks.EntryText:
 		last := e.Text
 		t.last = &last
+		dst = t.item(dst, e, "AgentMessage", "content", textBlocks("Text", e.Text))
 		dst = t.message(dst, e, "assistant", "output_text")
-		dst = t.item(dst, e, "AgentMessage")
 		return t.usage(dst, e), nil
 	case hooks.EntryReasoning:
 		dst = t.response(dst, e, "reasoning", func(w *hooks.ObjectWriter) {
@@ -90,12 +95,14 @@ func (t *Transcriber) line(dst []byte, at time.Time, kind string, payload func(*
 }
 
 func (t *Transcriber) sessionMeta(w *hooks.ObjectWriter) {
+	w.Str("session_id", t.meta.SessionID)
 	w.Str("id", t.meta.SessionID)
 	w.Str("timestamp", t.meta.CreatedAt.UTC().Format("2006-01-02T15:04:05.000Z"))
 	w.Str("cwd", t.meta.Cwd)
 	w.Str("originator", "acp-agent")
 	w.Str("cli_version", t.meta.Version)
 	w.Str("source", "exec")
+	w.Str("thread_source", "user")
 	w.Object("base_instructions", func(in *hooks.ObjectWriter) { in.Str("text", t.meta.System) })
 	if t.meta.GitBranch != "" {
 		w.Object("git", func(in *hooks.ObjectWriter) { in.Str("branch", t.meta.GitBranch) })
@@ -147,61 +154,99 @@ func (t *Transcriber) event(dst []byte, e *hooks.Entry, kind string, rest func(*
 	})
 }
 
-// item appends an item_completed of a message. Its id is of the log event, so
+// item appends an item_completed. Its id comes from its place in the file, so
 // that a second transcript of the session is the same.
-func (t *Transcriber) item(dst []byte, e *hooks.Entry, kind string) []byte {
-	block := "text"
-	if kind == "AgentMessage" {
-		block = "Text"
-	}
-	return t.event(dst, e, "item_completed", func(w *hooks.ObjectWriter) {
-		w.Str("thread_id", t.meta.SessionID)
-		w.Str("turn_id", e.TurnID)
-		w.Object("item", func(in *hooks.ObjectWriter) {
-			in.Str("type", kind)
-			in.Str("id", "item_"+strconv.FormatUint(e.Seq, 10))
-			in.Raw("content", textBlocks(block, e.Text))
-		})
+func (t *Transcriber) item(dst []byte, e *hooks.Entry, kind, key string, value []byte) []byte {
+	id := "item_" + strconv.Itoa(t.ordinal)
+	return t.completed(dst, e, func(w *hooks.ObjectWriter) {
+		w.Str("type", kind)
+		w.Str("id", id)
+		w.Raw(key, value)
 	})
 }
 
+func (t *Transcriber) completed(dst []byte, e *hooks.Entry, item func(*hooks.ObjectWriter)) []byte {
+	return t.event(dst, e, "item_completed", func(w *hooks.ObjectWriter) {
+		w.Str("thread_id", t.meta.SessionID)
+		w.Str("turn_id", e.TurnID)
+		w.Object("item", item)
+	})
+}
+
+// tool appends a call or its output. Codex's model makes patches with a tool
+// of the other kind, whose input is the bare patch.
 func (t *Transcriber) tool(dst []byte, e *hooks.Entry) ([]byte, error) {
 	if e.Tool == nil {
 		return dst, fmt.Errorf("a %s entry (log event %d) without a tool", e.Kind, e.Seq)
 	}
-	if e.Kind == hooks.EntryToolResult {
-		return t.response(dst, e, "function_call_output", func(w *hooks.ObjectWriter) {
-			w.Str("call_id", e.Tool.CallID)
-			w.Str("output", e.Tool.Output)
-		}), nil
-	}
 	name, in := t.call(e.Tool)
-	dst = t.response(dst, e, "function_call", func(w *hooks.ObjectWriter) {
-		w.Str("name", name)
-		w.Str("arguments", in)
+	kind, key := "function_call", "arguments"
+	if name == "apply_patch" {
+		kind, key = "custom_tool_call", "input"
+	}
+	if e.Kind == hooks.EntryToolUse {
+		dst = t.response(dst, e, kind, func(w *hooks.ObjectWriter) {
+			w.Str("name", name)
+			w.Str(key, in)
+			w.Str("call_id", e.Tool.CallID)
+		})
+		return t.usage(dst, e), nil
+	}
+	if name == "exec_command" && len(e.Tool.Response) > 0 {
+		dst = t.command(dst, e)
+	}
+	return t.response(dst, e, kind+"_output", func(w *hooks.ObjectWriter) {
 		w.Str("call_id", e.Tool.CallID)
+		w.Str("output", e.Tool.Output)
+	}), nil
+}
+
+// command appends the item of a command that has run.
+func (t *Transcriber) command(dst []byte, e *hooks.Entry) []byte {
+	var in bashInput
+	var r hooks.BashResponse
+	if json.Unmarshal(e.Tool.Input, &in) != nil || json.Unmarshal(e.Tool.Response, &r) != nil {
+		return dst
+	}
+	return t.completed(dst, e, func(w *hooks.ObjectWriter) {
+		w.Str("type", "CommandExecution")
+		w.Str("id", e.Tool.CallID)
+		w.Value("command", []string{"bash", "-c", in.Command})
+		w.Str("cwd", t.meta.Cwd)
+		status := "completed"
+		if r.ExitCode != 0 {
+			status = "failed"
+		}
+		w.Str("status", status)
+		w.Str("aggregated_output", r.Stdout+r.Stderr)
+		w.Int("exit_code", int64(r.ExitCode))
 	})
-	return t.usage(dst, e), nil
 }
 
 // call is a tool call as Codex's model makes it: commands go to exec_command
-// {cmd}, which hooks know as Bash, and patches to apply_patch. arguments is a
-// JSON text.
-func (t *Transcriber) call(tool *hooks.Tool) (name, arguments string) {
+// {cmd}, which hooks know as Bash, edits and writes are patches, and the rest
+// have their arguments as a JSON text.
+func (t *Transcriber) call(tool *hooks.Tool) (name, in string) {
 	raw, err := toolInput(tool, t.meta.Cwd, false)
 	if err != nil {
 		return tool.Name, string(tool.Input) // a call that the model got wrong, as it was
 	}
-	if tool.Name != "bash" {
-		return toolNames(tool.Name).name, string(raw)
+	var c bashInput
+	switch tool.Name {
+	case "bash", "edit", "write":
+		if err := json.Unmarshal(raw, &c); err != nil {
+			return tool.Name, string(tool.Input)
+		}
 	}
-	var in bashInput
-	if err := json.Unmarshal(tool.Input, &in); err != nil {
-		return tool.Name, string(tool.Input)
+	switch tool.Name {
+	case "bash":
+		w := hooks.NewObject(nil)
+		w.Str("cmd", c.Command)
+		return "exec_command", string(w.Close())
+	case "edit", "write":
+		return "apply_patch", c.Command
 	}
-	w := hooks.NewObject(nil)
-	w.Str("cmd", in.Command)
-	return "exec_command", string(w.Close())
+	return toolNames(tool.Name).name, string(raw)
 }
 
 // usage appends a token_count after the last entry of an assistant message.
@@ -223,12 +268,13 @@ func (t *Transcriber) usage(dst []byte, e *hooks.Entry) []byte {
 }
 
 func counts(w *hooks.ObjectWriter, key string, u hooks.Usage) {
+	input := u.Input + u.CacheRead + u.CacheWrite // Codex counts the cached in
 	w.Object(key, func(in *hooks.ObjectWriter) {
-		in.Int("input_tokens", u.Input)
+		in.Int("input_tokens", input)
 		in.Int("cached_input_tokens", u.CacheRead)
 		in.Int("cache_write_input_tokens", u.CacheWrite)
 		in.Int("output_tokens", u.Output)
 		in.Int("reasoning_output_tokens", u.Reasoning)
-		in.Int("total_tokens", u.Input+u.Output)
+		in.Int("total_tokens", input+u.Output)
 	})
 }
