@@ -61,179 +61,187 @@ const (
 	nothing = ""
 )
 
-// TestDecode is facts 2.5: event by event, exit code by stdout and stderr.
+// hso is an answer with a hookSpecificOutput.
+func hso(event, rest string) string {
+	return `{"hookSpecificOutput":{"hookEventName":"` + event + `"` + rest + `}}`
+}
+
+func pre(rest string) string { return hso("PreToolUse", rest) }
+
+func perm(rest string) string { return hso("PermissionRequest", `,"decision":{`+rest+`}`) }
+
+// decodeTable is facts 2.5: event by event, exit code by stdout and stderr.
+var decodeTable = []struct {
+	event  hooks.Event
+	code   int
+	stdout string
+	stderr string
+	want   string
+}{
+	// Exit codes.
+	{hooks.Stop, 0, "", "noise", nothing},
+	{hooks.Stop, 0, " \n\t", "", nothing},
+	{hooks.Stop, 1, `{"decision":"block","reason":"r"}`, "", failure},
+	{hooks.Stop, 1, "", "why", failure},
+	{hooks.Stop, 127, "", "not found", failure},
+	{hooks.Stop, 2, `{"continue":false}`, "go on\n", "d=block block=go on"},
+	{hooks.Stop, 2, "", "two\n\n", "d=block block=two\n"},
+	{hooks.Stop, 2, "", "  kept  \r\n", "d=block block=  kept  "},
+	{hooks.Stop, 2, "", "", failure},
+	{hooks.Stop, 2, "", " \n", failure},
+	{hooks.SubagentStop, 2, "", "again", "d=block block=again"},
+	{hooks.PreToolUse, 2, pre(`,"permissionDecision":"allow"`), "nope\n", "d=deny perm=deny:nope"},
+	{hooks.PreToolUse, 2, "", "", failure},
+	{hooks.PermissionRequest, 2, "", "nope", "d=deny perm=deny:nope"},
+	{hooks.PermissionRequest, 2, "", "", failure},
+	{hooks.PostToolUse, 2, "", "fb\n", "d=block replace=fb"},
+	{hooks.PostToolUse, 2, "", "", failure},
+	{hooks.UserPromptSubmit, 2, "context", "nono\n", "d=block block=nono to-user"},
+	{hooks.SessionStart, 2, "out", "err", failure},
+	{hooks.SubagentStart, 2, "out", "err", failure},
+	{hooks.PreCompact, 2, "", "err", failure},
+	{hooks.PostCompact, 2, "", "err", failure},
+	{hooks.Interrupt, 2, "", "err", failure},
+	{hooks.SessionEnd, 2, "", "err", failure},
+	{hooks.PreModelRequest, 2, "", "err", failure},
+
+	// Plain stdout.
+	{hooks.SessionStart, 0, "hello\n", "", "ctx=hello"},
+	{hooks.SubagentStart, 0, "a\nb\n\n", "", "ctx=a\nb\n"},
+	{hooks.UserPromptSubmit, 0, "123", "", "ctx=123"},
+	{hooks.UserPromptSubmit, 0, "caf\xe9 ok", "", "ctx=caf\ufffd ok"},
+	{hooks.UserPromptSubmit, 0, "true", "", "ctx=true"},
+	{hooks.UserPromptSubmit, 0, "hi {\"decision\":\"block\"}", "", `ctx=hi {"decision":"block"}`},
+	{hooks.UserPromptSubmit, 0, "\ufeff{}", "", "ctx=\ufeff{}"},
+	{hooks.PreToolUse, 0, "text", "", nothing},
+	{hooks.PostToolUse, 0, "text", "", nothing},
+	{hooks.PermissionRequest, 0, "text", "", nothing},
+	{hooks.PreCompact, 0, "text", "", nothing},
+	{hooks.PostCompact, 0, "text", "", nothing},
+	{hooks.Stop, 0, "text", "", failure},
+	{hooks.SubagentStop, 0, "text", "", failure},
+	{hooks.Interrupt, 0, "text", "", failure},
+	{hooks.SessionEnd, 0, "text", "", nothing},
+	{hooks.SessionEnd, 0, `{"nope":1}`, "", nothing},
+	{hooks.PreModelRequest, 0, `{"continue":false}`, "", nothing},
+	{hooks.PostModelRequest, 0, "text", "", nothing},
+
+	// JSON that is none, or not the event's.
+	{hooks.UserPromptSubmit, 0, "{not json", "", failure},
+	{hooks.UserPromptSubmit, 0, "[1]", "", failure},
+	{hooks.UserPromptSubmit, 0, `{"systemMessage":"a"} trailing`, "", failure},
+	{hooks.UserPromptSubmit, 0, "{}\n{}", "", failure},
+	{hooks.UserPromptSubmit, 0, " \n{} \n", "", nothing},
+	{hooks.UserPromptSubmit, 0, `{"additionalContext":"x"}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"Decision":"block","reason":"r"}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"decision":"Block","reason":"r"}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"decision":1}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"systemMessage":["x"]}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"continue":"false"}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"continue":null}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"hookSpecificOutput":{"additionalContext":"x"}}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"hookSpecificOutput":null}`, "", nothing},
+	{hooks.UserPromptSubmit, 0, hso("UserPromptSubmit", `,"x":1`), "", failure},
+	{hooks.UserPromptSubmit, 0, hso("PreToolUse", `,"additionalContext":"x"`), "", "ctx=x"},
+	{hooks.UserPromptSubmit, 0, hso("Nope", `,"additionalContext":"x"`), "", failure},
+	{hooks.UserPromptSubmit, 0, hso("UserPromptSubmit", `,"additionalContext":"a","additionalContext":"b"`), "", "ctx=b"},
+
+	// All events: the person's message; suppressOutput is parsed.
+	{hooks.SessionStart, 0, `{"systemMessage":"m","suppressOutput":true}`, "", "msg=m"},
+	{hooks.Stop, 0, `{"systemMessage":"m","suppressOutput":true,"continue":true}`, "", "msg=m"},
+	{hooks.PreToolUse, 0, `{"systemMessage":"m"}`, "", "msg=m"},
+	{hooks.Interrupt, 0, `{"systemMessage":"m"}`, "", "msg=m"},
+	{hooks.Interrupt, 0, `{"continue":true}`, "", failure},
+	{hooks.PreToolUse, 0, `{"systemMessage":"m","suppressOutput":true}`, "", failure + " msg=m"},
+
+	// PreToolUse.
+	{hooks.PreToolUse, 0, `{"decision":"block","reason":" r\n"}`, "", "d=deny perm=deny: r\n"},
+	{hooks.PreToolUse, 0, `{"decision":"block"}`, "", failure},
+	{hooks.PreToolUse, 0, `{"decision":"block","reason":" "}`, "", failure},
+	{hooks.PreToolUse, 0, `{"decision":"approve"}`, "", failure},
+	{hooks.PreToolUse, 0, `{"reason":"r"}`, "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny","permissionDecisionReason":"no way"`), "", "d=deny perm=deny:no way"},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny","permissionDecisionReason":"n","additionalContext":"c"`), "", "d=deny perm=deny:n ctx=c"},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny"`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow"`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","additionalContext":"c"`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"ask"`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"defer"`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecisionReason":"r"`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"additionalContext":"c"`), "", "ctx=c"},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","updatedInput":{"command":"b"}`), "", `d=allow input={"command":"b","timeoutMs":5}`},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","updatedInput":{"command":"b"},"additionalContext":"c"`), "", `d=allow input={"command":"b","timeoutMs":5} ctx=c`},
+	{hooks.PreToolUse, 0, pre(`,"updatedInput":{"command":"b"}`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny","permissionDecisionReason":"r","updatedInput":{"command":"b"}`), "", failure},
+	{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","updatedInput":null`), "", failure},
+	{hooks.PreToolUse, 0, `{"continue":false,"stopReason":"x"}`, "", failure},
+	{hooks.PreToolUse, 0, `{"stopReason":"x"}`, "", failure},
+	{hooks.PreToolUse, 0, `{"continue":false,"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"d"}}`, "", failure},
+
+	// PermissionRequest.
+	{hooks.PermissionRequest, 0, perm(`"behavior":"allow"`), "", "d=allow perm=allow:"},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"deny","message":"no"`), "", "d=deny perm=deny:no"},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"deny"`), "", "d=deny perm=deny:PermissionRequest hook denied approval"},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"deny","message":" "`), "", "d=deny perm=deny:PermissionRequest hook denied approval"},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"allow","interrupt":false,"updatedInput":null`), "", "d=allow perm=allow:"},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"deny","interrupt":true`), "", failure},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"allow","updatedInput":{}`), "", failure},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"allow","updatedPermissions":[]`), "", failure},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"ask"`), "", failure},
+	{hooks.PermissionRequest, 0, perm(`"message":"x"`), "", failure},
+	{hooks.PermissionRequest, 0, perm(`"behavior":"allow","x":1`), "", failure},
+	{hooks.PermissionRequest, 0, hso("PermissionRequest", ""), "", nothing},
+	{hooks.PermissionRequest, 0, `{"continue":false}`, "", failure},
+	{hooks.PermissionRequest, 0, `{"decision":"block","reason":"r"}`, "", failure},
+
+	// PostToolUse.
+	{hooks.PostToolUse, 0, `{"decision":"block","reason":"bad out\n"}`, "", "d=block replace=bad out\n"},
+	{hooks.PostToolUse, 0, `{"decision":"block"}`, "", failure},
+	{hooks.PostToolUse, 0, `{"reason":"r"}`, "", failure},
+	{hooks.PostToolUse, 0, `{"decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"c"}}`, "", "d=block replace=r ctx=c"},
+	{hooks.PostToolUse, 0, `{"continue":false,"stopReason":"halt!"}`, "", "d=block replace=halt!"},
+	{hooks.PostToolUse, 0, `{"continue":false,"stopReason":"halt!","reason":"because"}`, "", "d=block replace=because"},
+	{hooks.PostToolUse, 0, `{"continue":false}`, "", "d=block replace=PostToolUse hook stopped execution"},
+	{hooks.PostToolUse, 0, hso("PostToolUse", `,"additionalContext":"c"`), "", "ctx=c"},
+	{hooks.PostToolUse, 0, hso("PostToolUse", `,"updatedToolOutput":"X","additionalContext":"c"`), "", failure},
+	{hooks.PostToolUse, 0, hso("PostToolUse", `,"updatedMCPToolOutput":{},"additionalContext":"c"`), "", failure},
+	{hooks.PostToolUse, 0, `{"suppressOutput":true}`, "", failure},
+	{hooks.PostToolUse, 0, `{"decision":"approve"}`, "", failure},
+
+	// UserPromptSubmit.
+	{hooks.UserPromptSubmit, 0, `{"decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"u"}}`, "", "d=block block=r to-user ctx=u"},
+	{hooks.UserPromptSubmit, 0, `{"decision":"block","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"u"}}`, "", failure},
+	{hooks.UserPromptSubmit, 0, `{"continue":false,"stopReason":"p","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"u"}}`, "", "d=stop halt=p ctx=u"},
+	{hooks.UserPromptSubmit, 0, `{"continue":false}`, "", "d=stop halt="},
+	{hooks.UserPromptSubmit, 0, `{"reason":"alone"}`, "", nothing},
+
+	// SessionStart and SubagentStart.
+	{hooks.SessionStart, 0, `{"continue":false,"stopReason":"s","hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"k"}}`, "", "d=stop halt=s ctx=k"},
+	{hooks.SubagentStart, 0, hso("SubagentStart", `,"additionalContext":"k"`), "", "ctx=k"},
+	{hooks.SessionStart, 0, `{"decision":"block","reason":"r"}`, "", failure},
+	{hooks.SessionStart, 0, hso("SessionStart", `,"additionalContext":""`), "", nothing},
+
+	// Stop and SubagentStop.
+	{hooks.Stop, 0, `{"decision":"block","reason":"  go on \n"}`, "", "d=block block=  go on \n"},
+	{hooks.Stop, 0, `{"decision":"block","reason":"R2 <b>&\"q\""}`, "", `d=block block=R2 <b>&"q"`},
+	{hooks.Stop, 0, `{"decision":"block","reason":""}`, "", failure},
+	{hooks.Stop, 0, `{"decision":"block"}`, "", failure},
+	{hooks.Stop, 0, `{"decision":"approve"}`, "", failure},
+	{hooks.Stop, 0, hso("Stop", `,"additionalContext":"x"`), "", failure},
+	{hooks.Stop, 0, `{"continue":false,"stopReason":"enough"}`, "", "d=stop halt=enough"},
+	{hooks.Stop, 0, `{"continue":false,"decision":"block","reason":"r"}`, "", "d=stop halt="},
+	{hooks.SubagentStop, 0, `{"decision":"block","reason":"r"}`, "", "d=block block=r"},
+
+	// Compaction.
+	{hooks.PreCompact, 0, `{"continue":false,"stopReason":"s"}`, "", "d=stop halt=s"},
+	{hooks.PostCompact, 0, `{"continue":false}`, "", "d=stop halt="},
+	{hooks.PreCompact, 0, `{"decision":"block","reason":"r"}`, "", failure},
+}
+
+// TestDecode: every row, and that a reason is there exactly where something
+// failed.
 func TestDecode(t *testing.T) {
-	hso := func(event, rest string) string {
-		return `{"hookSpecificOutput":{"hookEventName":"` + event + `"` + rest + `}}`
-	}
-	pre := func(rest string) string { return hso("PreToolUse", rest) }
-	perm := func(rest string) string { return hso("PermissionRequest", `,"decision":{`+rest+`}`) }
-	for _, c := range []struct {
-		event  hooks.Event
-		code   int
-		stdout string
-		stderr string
-		want   string
-	}{
-		// Exit codes.
-		{hooks.Stop, 0, "", "noise", nothing},
-		{hooks.Stop, 0, " \n\t", "", nothing},
-		{hooks.Stop, 1, `{"decision":"block","reason":"r"}`, "", failure},
-		{hooks.Stop, 1, "", "why", failure},
-		{hooks.Stop, 127, "", "not found", failure},
-		{hooks.Stop, 2, `{"continue":false}`, "go on\n", "d=block block=go on"},
-		{hooks.Stop, 2, "", "two\n\n", "d=block block=two\n"},
-		{hooks.Stop, 2, "", "  kept  \r\n", "d=block block=  kept  "},
-		{hooks.Stop, 2, "", "", failure},
-		{hooks.Stop, 2, "", " \n", failure},
-		{hooks.SubagentStop, 2, "", "again", "d=block block=again"},
-		{hooks.PreToolUse, 2, pre(`,"permissionDecision":"allow"`), "nope\n", "d=deny perm=deny:nope"},
-		{hooks.PreToolUse, 2, "", "", failure},
-		{hooks.PermissionRequest, 2, "", "nope", "d=deny perm=deny:nope"},
-		{hooks.PermissionRequest, 2, "", "", failure},
-		{hooks.PostToolUse, 2, "", "fb\n", "d=block replace=fb"},
-		{hooks.PostToolUse, 2, "", "", failure},
-		{hooks.UserPromptSubmit, 2, "context", "nono\n", "d=block block=nono to-user"},
-		{hooks.SessionStart, 2, "out", "err", failure},
-		{hooks.SubagentStart, 2, "out", "err", failure},
-		{hooks.PreCompact, 2, "", "err", failure},
-		{hooks.PostCompact, 2, "", "err", failure},
-		{hooks.Interrupt, 2, "", "err", failure},
-		{hooks.SessionEnd, 2, "", "err", failure},
-		{hooks.PreModelRequest, 2, "", "err", failure},
-
-		// Plain stdout.
-		{hooks.SessionStart, 0, "hello\n", "", "ctx=hello"},
-		{hooks.SubagentStart, 0, "a\nb\n\n", "", "ctx=a\nb\n"},
-		{hooks.UserPromptSubmit, 0, "123", "", "ctx=123"},
-		{hooks.UserPromptSubmit, 0, "caf\xe9 ok", "", "ctx=caf\ufffd ok"},
-		{hooks.UserPromptSubmit, 0, "true", "", "ctx=true"},
-		{hooks.UserPromptSubmit, 0, "hi {\"decision\":\"block\"}", "", `ctx=hi {"decision":"block"}`},
-		{hooks.UserPromptSubmit, 0, "\ufeff{}", "", "ctx=\ufeff{}"},
-		{hooks.PreToolUse, 0, "text", "", nothing},
-		{hooks.PostToolUse, 0, "text", "", nothing},
-		{hooks.PermissionRequest, 0, "text", "", nothing},
-		{hooks.PreCompact, 0, "text", "", nothing},
-		{hooks.PostCompact, 0, "text", "", nothing},
-		{hooks.Stop, 0, "text", "", failure},
-		{hooks.SubagentStop, 0, "text", "", failure},
-		{hooks.Interrupt, 0, "text", "", failure},
-		{hooks.SessionEnd, 0, "text", "", nothing},
-		{hooks.SessionEnd, 0, `{"nope":1}`, "", nothing},
-		{hooks.PreModelRequest, 0, `{"continue":false}`, "", nothing},
-		{hooks.PostModelRequest, 0, "text", "", nothing},
-
-		// JSON that is none, or not the event's.
-		{hooks.UserPromptSubmit, 0, "{not json", "", failure},
-		{hooks.UserPromptSubmit, 0, "[1]", "", failure},
-		{hooks.UserPromptSubmit, 0, `{"systemMessage":"a"} trailing`, "", failure},
-		{hooks.UserPromptSubmit, 0, "{}\n{}", "", failure},
-		{hooks.UserPromptSubmit, 0, " \n{} \n", "", nothing},
-		{hooks.UserPromptSubmit, 0, `{"additionalContext":"x"}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"Decision":"block","reason":"r"}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"decision":"Block","reason":"r"}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"decision":1}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"systemMessage":["x"]}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"continue":"false"}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"continue":null}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"hookSpecificOutput":{"additionalContext":"x"}}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"hookSpecificOutput":null}`, "", nothing},
-		{hooks.UserPromptSubmit, 0, hso("UserPromptSubmit", `,"x":1`), "", failure},
-		{hooks.UserPromptSubmit, 0, hso("PreToolUse", `,"additionalContext":"x"`), "", "ctx=x"},
-		{hooks.UserPromptSubmit, 0, hso("Nope", `,"additionalContext":"x"`), "", failure},
-		{hooks.UserPromptSubmit, 0, hso("UserPromptSubmit", `,"additionalContext":"a","additionalContext":"b"`), "", "ctx=b"},
-
-		// All events: the person's message; suppressOutput is parsed.
-		{hooks.SessionStart, 0, `{"systemMessage":"m","suppressOutput":true}`, "", "msg=m"},
-		{hooks.Stop, 0, `{"systemMessage":"m","suppressOutput":true,"continue":true}`, "", "msg=m"},
-		{hooks.PreToolUse, 0, `{"systemMessage":"m"}`, "", "msg=m"},
-		{hooks.Interrupt, 0, `{"systemMessage":"m"}`, "", "msg=m"},
-		{hooks.Interrupt, 0, `{"continue":true}`, "", failure},
-		{hooks.PreToolUse, 0, `{"systemMessage":"m","suppressOutput":true}`, "", failure + " msg=m"},
-
-		// PreToolUse.
-		{hooks.PreToolUse, 0, `{"decision":"block","reason":" r\n"}`, "", "d=deny perm=deny: r\n"},
-		{hooks.PreToolUse, 0, `{"decision":"block"}`, "", failure},
-		{hooks.PreToolUse, 0, `{"decision":"block","reason":" "}`, "", failure},
-		{hooks.PreToolUse, 0, `{"decision":"approve"}`, "", failure},
-		{hooks.PreToolUse, 0, `{"reason":"r"}`, "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny","permissionDecisionReason":"no way"`), "", "d=deny perm=deny:no way"},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny","permissionDecisionReason":"n","additionalContext":"c"`), "", "d=deny perm=deny:n ctx=c"},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny"`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow"`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","additionalContext":"c"`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"ask"`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"defer"`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecisionReason":"r"`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"additionalContext":"c"`), "", "ctx=c"},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","updatedInput":{"command":"b"}`), "", `d=allow input={"command":"b","timeoutMs":5}`},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","updatedInput":{"command":"b"},"additionalContext":"c"`), "", `d=allow input={"command":"b","timeoutMs":5} ctx=c`},
-		{hooks.PreToolUse, 0, pre(`,"updatedInput":{"command":"b"}`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"deny","permissionDecisionReason":"r","updatedInput":{"command":"b"}`), "", failure},
-		{hooks.PreToolUse, 0, pre(`,"permissionDecision":"allow","updatedInput":null`), "", failure},
-		{hooks.PreToolUse, 0, `{"continue":false,"stopReason":"x"}`, "", failure},
-		{hooks.PreToolUse, 0, `{"stopReason":"x"}`, "", failure},
-		{hooks.PreToolUse, 0, `{"continue":false,"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"d"}}`, "", failure},
-
-		// PermissionRequest.
-		{hooks.PermissionRequest, 0, perm(`"behavior":"allow"`), "", "d=allow perm=allow:"},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"deny","message":"no"`), "", "d=deny perm=deny:no"},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"deny"`), "", "d=deny perm=deny:PermissionRequest hook denied approval"},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"deny","message":" "`), "", "d=deny perm=deny:PermissionRequest hook denied approval"},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"allow","interrupt":false,"updatedInput":null`), "", "d=allow perm=allow:"},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"deny","interrupt":true`), "", failure},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"allow","updatedInput":{}`), "", failure},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"allow","updatedPermissions":[]`), "", failure},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"ask"`), "", failure},
-		{hooks.PermissionRequest, 0, perm(`"message":"x"`), "", failure},
-		{hooks.PermissionRequest, 0, perm(`"behavior":"allow","x":1`), "", failure},
-		{hooks.PermissionRequest, 0, hso("PermissionRequest", ""), "", nothing},
-		{hooks.PermissionRequest, 0, `{"continue":false}`, "", failure},
-		{hooks.PermissionRequest, 0, `{"decision":"block","reason":"r"}`, "", failure},
-
-		// PostToolUse.
-		{hooks.PostToolUse, 0, `{"decision":"block","reason":"bad out\n"}`, "", "d=block replace=bad out\n"},
-		{hooks.PostToolUse, 0, `{"decision":"block"}`, "", failure},
-		{hooks.PostToolUse, 0, `{"reason":"r"}`, "", failure},
-		{hooks.PostToolUse, 0, `{"decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"c"}}`, "", "d=block replace=r ctx=c"},
-		{hooks.PostToolUse, 0, `{"continue":false,"stopReason":"halt!"}`, "", "d=block replace=halt!"},
-		{hooks.PostToolUse, 0, `{"continue":false,"stopReason":"halt!","reason":"because"}`, "", "d=block replace=because"},
-		{hooks.PostToolUse, 0, `{"continue":false}`, "", "d=block replace=PostToolUse hook stopped execution"},
-		{hooks.PostToolUse, 0, hso("PostToolUse", `,"additionalContext":"c"`), "", "ctx=c"},
-		{hooks.PostToolUse, 0, hso("PostToolUse", `,"updatedToolOutput":"X","additionalContext":"c"`), "", failure},
-		{hooks.PostToolUse, 0, hso("PostToolUse", `,"updatedMCPToolOutput":{},"additionalContext":"c"`), "", failure},
-		{hooks.PostToolUse, 0, `{"suppressOutput":true}`, "", failure},
-		{hooks.PostToolUse, 0, `{"decision":"approve"}`, "", failure},
-
-		// UserPromptSubmit.
-		{hooks.UserPromptSubmit, 0, `{"decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"u"}}`, "", "d=block block=r to-user ctx=u"},
-		{hooks.UserPromptSubmit, 0, `{"decision":"block","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"u"}}`, "", failure},
-		{hooks.UserPromptSubmit, 0, `{"continue":false,"stopReason":"p","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"u"}}`, "", "d=stop halt=p ctx=u"},
-		{hooks.UserPromptSubmit, 0, `{"continue":false}`, "", "d=stop halt="},
-		{hooks.UserPromptSubmit, 0, `{"reason":"alone"}`, "", nothing},
-
-		// SessionStart and SubagentStart.
-		{hooks.SessionStart, 0, `{"continue":false,"stopReason":"s","hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"k"}}`, "", "d=stop halt=s ctx=k"},
-		{hooks.SubagentStart, 0, hso("SubagentStart", `,"additionalContext":"k"`), "", "ctx=k"},
-		{hooks.SessionStart, 0, `{"decision":"block","reason":"r"}`, "", failure},
-		{hooks.SessionStart, 0, hso("SessionStart", `,"additionalContext":""`), "", nothing},
-
-		// Stop and SubagentStop.
-		{hooks.Stop, 0, `{"decision":"block","reason":"  go on \n"}`, "", "d=block block=  go on \n"},
-		{hooks.Stop, 0, `{"decision":"block","reason":"R2 <b>&\"q\""}`, "", `d=block block=R2 <b>&"q"`},
-		{hooks.Stop, 0, `{"decision":"block","reason":""}`, "", failure},
-		{hooks.Stop, 0, `{"decision":"block"}`, "", failure},
-		{hooks.Stop, 0, `{"decision":"approve"}`, "", failure},
-		{hooks.Stop, 0, hso("Stop", `,"additionalContext":"x"`), "", failure},
-		{hooks.Stop, 0, `{"continue":false,"stopReason":"enough"}`, "", "d=stop halt=enough"},
-		{hooks.Stop, 0, `{"continue":false,"decision":"block","reason":"r"}`, "", "d=stop halt="},
-		{hooks.SubagentStop, 0, `{"decision":"block","reason":"r"}`, "", "d=block block=r"},
-
-		// Compaction.
-		{hooks.PreCompact, 0, `{"continue":false,"stopReason":"s"}`, "", "d=stop halt=s"},
-		{hooks.PostCompact, 0, `{"continue":false}`, "", "d=stop halt="},
-		{hooks.PreCompact, 0, `{"decision":"block","reason":"r"}`, "", failure},
-	} {
+	for _, c := range decodeTable {
 		call := &hooks.Call{Event: c.event, Cwd: dir}
 		if c.event == hooks.PreToolUse {
 			call.Tool = native("bash", m{"command": "a", "timeoutMs": 5})

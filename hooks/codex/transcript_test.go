@@ -2,7 +2,7 @@ package codex
 
 import (
 	"encoding/json"
-	"os"
+	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -10,6 +10,8 @@ import (
 
 	"acp-agent/hooks"
 )
+
+var update = flag.Bool("update", false, "rewrite golden files")
 
 // session is a short session of every kind of entry.
 func session() []hooks.Entry {
@@ -58,14 +60,14 @@ func transcribe(t *testing.T) (*Transcriber, string) {
 }
 
 // TestTranscript compares the rollout with the golden one, byte for byte.
-// UPDATE_GOLDEN=1 rewrites it.
+// -update rewrites it.
 func TestTranscript(t *testing.T) {
 	tr, got := transcribe(t)
 	if want := "sessions/2026/11/30/rollout-2026-11-30T07-38-42-S.jsonl"; tr.Path() != want {
 		t.Errorf("path %s, want %s", tr.Path(), want)
 	}
 	golden := filepath.Join("testdata", "rollout.jsonl")
-	if os.Getenv("UPDATE_GOLDEN") == "1" {
+	if *update {
 		write(t, golden, got)
 	}
 	if want := string(readFile(t, golden)); got != want {
