@@ -72,9 +72,76 @@ func appendData(dst []byte, d Data) ([]byte, error) {
 		return appendMessage(w, d.Content, d.Source, nil)
 	case *ContextMessage:
 		return appendMessage(objectWriter{dst: append(dst, '{')}, d.Content, d.Source, d.Meta)
+	case *AssistantMessage:
+		return appendAssistant(dst, d)
+	case *ToolResult:
+		w := objectWriter{dst: append(dst, '{')}
+		w.int("turn", int64(d.Turn))
+		w.int("step", int64(d.Step))
+		if err := w.logged(&d.Message); err != nil {
+			return dst, err
+		}
+		if d.Meta != nil {
+			if err := w.value("meta", d.Meta); err != nil {
+				return dst, err
+			}
+		}
+		return append(w.dst, '}'), nil
+	case *TodoWrite:
+		// A list is never null in the log, whoever left it nil.
+		if d.Todos == nil {
+			return append(dst, `{"todos":[]}`...), nil
+		}
+	case *PermissionAsked:
+		if d.Options == nil {
+			some := *d
+			some.Options = []PermissionOption{}
+			return appendData(dst, &some)
+		}
 	}
 	body, err := encode(d)
 	return append(dst, body...), err
+}
+
+func appendAssistant(dst []byte, d *AssistantMessage) ([]byte, error) {
+	w := objectWriter{dst: append(dst, '{')}
+	w.int("turn", int64(d.Turn))
+	w.int("step", int64(d.Step))
+	if err := w.logged(&d.Message); err != nil {
+		return dst, err
+	}
+	if d.Usage != nil {
+		if err := w.value("usage", d.Usage); err != nil {
+			return dst, err
+		}
+	}
+	w.optStr("stop", string(d.Stop))
+	if d.Interrupted {
+		w.bool("interrupted", true)
+	}
+	return append(w.dst, '}'), nil
+}
+
+// logged writes the message member of an event.
+func (w *objectWriter) logged(m *LoggedMessage) error {
+	w.key("message")
+	in := objectWriter{dst: append(w.dst, '{')}
+	in.optStr("id", m.ID)
+	in.str("role", string(m.Role))
+	var err error
+	w.dst, err = appendMessage(in, m.Content, m.Source, nil)
+	return err
+}
+
+// value writes a member by encoding/json.
+func (w *objectWriter) value(k string, v any) error {
+	body, err := encode(v)
+	if err != nil {
+		return err
+	}
+	w.key(k)
+	w.dst = append(w.dst, body...)
+	return nil
 }
 
 func appendMessage(w objectWriter, content []Block, src Source, meta json.RawMessage) ([]byte, error) {
