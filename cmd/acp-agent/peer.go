@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"sync"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type peer struct {
 	in     io.WriteCloser
 	out    *bufio.Reader
 	stderr bytes.Buffer
+	wait   func() error // how the agent ended; may be asked again
 	// frame sees every line: out says that the client sent it.
 	frame func(out bool, line []byte)
 	next  int
@@ -45,7 +47,7 @@ func startPeer(ctx context.Context, argv, env []string, dir string, frame func(o
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}
-	p.in, p.out = in, bufio.NewReader(out)
+	p.in, p.out, p.wait = in, bufio.NewReader(out), sync.OnceValue(p.cmd.Wait)
 	return p, nil
 }
 
@@ -118,7 +120,7 @@ func (p *peer) explain(err error) error {
 	if errors.Is(err, io.EOF) {
 		err = errors.New("the agent ended")
 	}
-	if werr := p.cmd.Wait(); werr != nil {
+	if werr := p.wait(); werr != nil && !errors.Is(err, werr) {
 		err = fmt.Errorf("%w (%w)", err, werr)
 	}
 	if said := bytes.TrimSpace(p.stderr.Bytes()); len(said) > 0 {
@@ -141,7 +143,7 @@ func (p *peer) close() error {
 			break
 		}
 	}
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.wait(); err != nil {
 		return fmt.Errorf("hanging up: %w", p.explain(err))
 	}
 	return nil
