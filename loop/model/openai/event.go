@@ -17,6 +17,8 @@ type event struct {
 	usage        *session.Usage
 	// failure is an error object, or the whole event when it is one.
 	failure []byte
+	// inner is set while the parts of a part are read, which have no parts.
+	inner bool
 }
 
 // callDelta is a piece of a tool call.
@@ -188,8 +190,8 @@ func (e *event) thinking(s *scanner) {
 		e.reasoning, e.hasReasoning = e.reasoning+v, true
 		return
 	}
-	var inner event
-	if s.peek() == '[' {
+	if s.peek() == '[' && !e.inner {
+		inner := event{inner: true}
 		inner.parts(s)
 		e.reasoning, e.hasReasoning = e.reasoning+inner.content, true
 		return
