@@ -220,7 +220,7 @@ func injected(ev Event, a *Answer) []string {
 	case a.Blocked && a.Reason != "" && (ev == PostToolUse || ev == PostToolUseFailure),
 		a.Replace != nil:
 		out = append(out, "feedback")
-	case a.Blocked && a.Reason != "" && !a.ReasonToUser,
+	case a.Blocked && a.Reason != "",
 		a.Permission == Deny && a.PermissionReason != "":
 		out = append(out, "reason")
 	}

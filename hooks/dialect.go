@@ -126,8 +126,9 @@ type Answer struct {
 	// or PermissionRequest denial sets Permission to Deny instead.
 	Blocked bool
 	Reason  string
-	// ReasonToUser: the reason is the person's only (a prompt that was blocked):
-	// it comes out in Outcome.Messages beside Reasons.
+	// ReasonToUser: the reason is the person's only (a prompt that was blocked,
+	// a compaction); the model does not get it. It comes out in Outcome.Reasons
+	// like any other: the loop knows the event.
 	ReasonToUser bool
 
 	// Permission is Allow, Deny, Ask or Defer; PermissionReason goes with it.

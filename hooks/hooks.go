@@ -255,9 +255,10 @@ type Outcome struct {
 	Halted     bool
 	HaltReason Text
 
-	// Messages are systemMessage values and blocked prompts' reasons, for the
-	// person only. Notices are what the bridge itself has to say: a hook that
-	// failed, timed out or was held back. Each is said once a session.
+	// Messages are systemMessage values, for the person only. (A blocked prompt's
+	// reason is the person's too; it is in Reasons.) Notices are what the bridge
+	// itself has to say: a hook that failed, timed out or was held back. Each
+	// notice is given once a session.
 	Messages []Text
 	Notices  []Text
 

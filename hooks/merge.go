@@ -42,9 +42,6 @@ func Merge(out *Outcome, ev Event, hs []Heard) {
 		if h.Blocked {
 			out.Blocked = true
 			out.Reasons = append(out.Reasons, text(h.Reason))
-			if h.ReasonToUser {
-				out.Messages = append(out.Messages, text(h.Reason))
-			}
 		}
 		if rank(h.Permission) > rank(out.Decision) {
 			out.Decision, out.DecisionReason = h.Permission, text(h.PermissionReason)
