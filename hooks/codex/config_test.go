@@ -148,6 +148,33 @@ func TestLaxFile(t *testing.T) {
 	}
 }
 
+// FuzzHooksJSON: no file makes the parser fall over; what it takes is JSON, and
+// what it keeps of a handler is that handler.
+func FuzzHooksJSON(f *testing.F) {
+	f.Add([]byte(command("x")))
+	f.Add([]byte(`{"hooks":{"PreToolUse":[{"matcher":"a|b","hooks":[{"type":"mcp_tool","server":"s","tool":"t","input":{"a":[1.5,{"b":"${x}"}]},"timeout":3}]}]}}`))
+	f.Add([]byte(`{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x","timeout":1e3}]}]}}`))
+	f.Add([]byte("{\"description\":\"\\ud800\"}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := parseHooksJSON(data)
+		if err != nil {
+			if err.Error() == "" {
+				t.Fatal("an error without a text")
+			}
+			return
+		}
+		if !json.Valid(data) {
+			t.Fatalf("%q was taken", data)
+		}
+		d, _ := New(Options{Files: []File{{Path: "/f", Layer: hooks.LayerUser, config: c, data: data}}, GOOS: "linux"})
+		for _, h := range d.Handlers() {
+			if !json.Valid(h.Raw) || h.Hash == "" || h.Timeout <= 0 {
+				t.Fatalf("handler %+v of %q", h, data)
+			}
+		}
+	})
+}
+
 func write(t *testing.T, path, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -112,6 +112,15 @@ func TestShell(t *testing.T) {
 	}
 }
 
+func TestPasswdShell(t *testing.T) {
+	const passwd = "root:x:0:0:root:/root:/bin/bash\nu:x:1000:1000:U, x:/home/u:/usr/bin/zsh\r\nd:x:2:2::/:/usr/sbin/nologin\ne:x:3:3::/:\nbroken:x:4\n"
+	for uid, want := range map[string]string{"0": "/bin/bash", "1000": "/usr/bin/zsh", "2": "", "3": "", "4": "", "5": ""} {
+		if got := PasswdShell(passwd, uid); got != want {
+			t.Errorf("the shell of %s is %q, want %q", uid, got, want)
+		}
+	}
+}
+
 // TestExecDirectory: a hook whose directory is gone still runs, elsewhere, with
 // the whole environment and the payload that has no line end.
 func TestExecDirectory(t *testing.T) {
