@@ -24,7 +24,10 @@ func Render(b session.Block, images bool) []session.Block {
 		if images && b.Data != "" {
 			return []session.Block{b}
 		}
-		return note("image", b, "this model takes no images")
+		if images {
+			return note("image", b, "its data did not come with it")
+		}
+		return note("image", b, noImages)
 	case session.BlockAudio:
 		return note("audio", b, "this model takes no audio")
 	case session.BlockResourceLink:
@@ -37,7 +40,10 @@ func Render(b session.Block, images bool) []session.Block {
 			}
 			return []session.Block{session.Text(head + ":"), session.Text(b.Text)}
 		}
-		if images && strings.HasPrefix(b.MimeType, "image/") {
+		if strings.HasPrefix(b.MimeType, "image/") {
+			if !images {
+				return note("resource", b, noImages)
+			}
 			img := session.Block{Type: session.BlockImage, Data: b.Data, MimeType: b.MimeType, URI: b.URI}
 			return []session.Block{session.Text("Attached resource " + b.URI + " (" + b.MimeType + "):"), img}
 		}
@@ -45,6 +51,8 @@ func Render(b session.Block, images bool) []session.Block {
 	}
 	return nil
 }
+
+const noImages = "this model takes no images"
 
 // renderLink writes a link as Markdown does: the model has seen many of those,
 // and it has tools to read what the link names.

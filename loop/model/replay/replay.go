@@ -1,8 +1,15 @@
 // Package replay is a model client that serves recorded streams in order, so
 // that a session runs again without a model or a key. What is recorded is a
-// session log, ours or the reference system's; package doc of parse.go's
-// functions says how calls are found in it. Requests are not compared with the
-// recorded ones: the n-th call of a session gets the n-th recorded stream.
+// session log, ours or the reference system's; the type parser says how calls
+// are found in it. Requests are not compared with the recorded ones: the n-th
+// call of a session gets the n-th recorded stream, and live sessions take the
+// recorded ones in the order of their first calls.
+//
+// An attempt that failed in the recording fails in the replay, with the same
+// kind, status and wait; it may be tried again exactly if the recording tried
+// again or said that one might. So a replay makes the calls that were recorded,
+// no more and no fewer; asking for more is an error of model.KindReplay, and
+// Check says what was left over.
 //
 // Rules and shapes: reference facts 2.3, 2.5 and 8.3.
 package replay
