@@ -98,6 +98,10 @@ type script struct {
 	// substitutions, functions, sh -c and behind sudo and the like, in each
 	// spelling that a rule may mean.
 	all []string
+	// spent counts the bytes of all; over maxSpent the line is too involved to be
+	// looked through, and tangled.
+	spent   int
+	tangled bool
 }
 
 // simple is a simple command.
@@ -108,7 +112,11 @@ type simple struct {
 	text, source string
 }
 
-const maxNested = 4 // sh -c inside sh -c …
+const (
+	maxNested  = 4       // sh -c inside sh -c …
+	maxOptions = 64      // words before the command that sudo and the like run
+	maxSpent   = 4 << 20 // bytes of all spellings
+)
 
 func newScript(source string) script {
 	s := script{source: strings.TrimSpace(source)}
@@ -264,7 +272,7 @@ var shells = map[string]bool{"sh": true, "bash": true, "dash": true, "zsh": true
 
 // spellings adds a simple command to all, in every form that a rule may mean.
 func (s *script) spellings(words []string, source string, depth int) {
-	if len(words) == 0 || words[0] == "" {
+	if len(words) == 0 || words[0] == "" || s.tangled {
 		return
 	}
 	program := path.Base(words[0])
@@ -276,17 +284,22 @@ func (s *script) spellings(words []string, source string, depth int) {
 	if program != words[0] {
 		s.all = append(s.all, strings.Join(append([]string{program}, words[1:]...), " "))
 	}
+	s.spent += 4*len(source) + 64
+	s.tangled = s.spent > maxSpent+8*len(s.source)
 	if depth >= maxNested {
 		return
 	}
 	switch {
 	case runners[program]:
-		// Which argument is the command depends on the options. Each may be.
-		for i := 1; i < len(words); i++ {
-			s.spellings(words[i:], strings.Join(words[i:], " "), depth+1)
+		// Which argument is the command depends on the options, and it may run
+		// another one. Each may be; those far on are arguments of an earlier one.
+		for i := 1; i < min(len(words), maxOptions); i++ {
+			if !runners[path.Base(words[i])] { // its arguments are among these
+				s.spellings(words[i:], strings.Join(words[i:], " "), depth+1)
+			}
 		}
 	case program == "find":
-		for i, w := range words[:len(words)-1] {
+		for i, w := range words[:min(len(words), 2*maxOptions)-1] {
 			if strings.HasPrefix(w, "-exec") || strings.HasPrefix(w, "-ok") {
 				s.spellings(words[i+1:], strings.Join(words[i+1:], " "), depth+1)
 			}
@@ -294,7 +307,7 @@ func (s *script) spellings(words []string, source string, depth int) {
 	case program == "eval":
 		s.scan(strings.Join(words[1:], " "), depth+1)
 	case shells[program]:
-		for i, w := range words[:len(words)-1] {
+		for i, w := range words[:min(len(words), maxOptions)-1] {
 			if i > 0 && strings.HasPrefix(w, "-") && !strings.HasPrefix(w, "--") && strings.Contains(w, "c") {
 				s.scan(words[i+1], depth+1)
 			}
@@ -302,9 +315,10 @@ func (s *script) spellings(words []string, source string, depth int) {
 	}
 }
 
-// touches reports whether any part of the line is what the pattern means.
+// touches reports whether any part of the line is what the pattern means. A line
+// that could not be looked through may hold anything.
 func (s *script) touches(p commandPattern) bool {
-	return p.match(s.source) || slices.ContainsFunc(s.all, p.match)
+	return s.tangled || p.match(s.source) || slices.ContainsFunc(s.all, p.match)
 }
 
 // covered returns the first of the rules that together cover every command of
