@@ -60,8 +60,7 @@ func (e *event) parse(data []byte) (rest []byte, ok bool) {
 				e.failure = s.raw()
 			}
 		case "object", "type":
-			v, _ := s.str()
-			odd = odd || v == "error"
+			odd = string(s.raw()) == `"error"` || odd
 		case "detail", "message", "msg", "errors", "error_msg":
 			if !s.null() {
 				odd = true
