@@ -1,0 +1,373 @@
+package hooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+// fake is a dialect whose handlers are functions.
+type fake struct {
+	name  string
+	hs    []*Handler
+	limit int
+	err   error
+}
+
+type behaviour func(ctx context.Context, job *Job) Answer
+
+func (f *fake) add(ev Event, do behaviour) *Handler {
+	h := &Handler{
+		Dialect: f.name, Event: ev, Type: "command", Command: f.name + "-" + string(rune('a'+len(f.hs))), Ext: do,
+		Place: Place{File: "/f", Layer: LayerUser, Index: len(f.hs)}, Hash: string(rune('a' + len(f.hs))),
+	}
+	f.hs = append(f.hs, h)
+	return h
+}
+
+func says(a Answer) behaviour { return func(context.Context, *Job) Answer { return a } }
+
+func (f *fake) Name() string         { return f.name }
+func (f *fake) Handlers() []*Handler { return f.hs }
+func (f *fake) AsyncLimit() int      { return f.limit }
+func (f *fake) Match(c *Call) []*Handler {
+	var out []*Handler
+	for _, h := range f.hs {
+		if h.Event == c.Event {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+func (f *fake) Payload(*Call) ([]byte, error) { return []byte("{}"), f.err }
+
+// Exec smuggles the answer through the exit's error, which Decode takes apart.
+func (f *fake) Exec(ctx context.Context, job *Job) Exit {
+	a := job.Handler.Ext.(behaviour)(ctx, job)
+	b, _ := json.Marshal(a)
+	return Exit{Stdout: b, Cancelled: ctx.Err() != nil}
+}
+
+func (f *fake) Decode(_ *Call, _ *Handler, e Exit) (a Answer) {
+	if e.StartErr != nil {
+		return Answer{Decision: Failed, Why: e.StartErr.Error()}
+	}
+	_ = json.Unmarshal(e.Stdout, &a)
+	return a
+}
+
+func (f *fake) Cap(_ *Handler, kind TextKind, s string, spill func(string) (string, error)) (string, bool) {
+	if kind != ContextText || len(s) <= 10 {
+		return s, false
+	}
+	path, err := spill(s)
+	if err != nil {
+		return "cut", true
+	}
+	return "see " + path, true
+}
+
+func ptr(s string) *string { return &s }
+
+func texts(ts []Text) string {
+	var out []string
+	for _, t := range ts {
+		out = append(out, t.Handler+"="+t.Text)
+	}
+	return strings.Join(out, " | ")
+}
+
+func newFakes() (cc, cx *fake, set func(...func(*Options)) *Set) {
+	cc, cx = &fake{name: "claude-code"}, &fake{name: "codex"}
+	return cc, cx, func(change ...func(*Options)) *Set {
+		o := Options{Dialects: []Dialect{cc, cx}}
+		for _, fn := range change {
+			fn(&o)
+		}
+		return NewEngine(o)
+	}
+}
+
+func TestIDsCountOverTheSession(t *testing.T) {
+	cc, cx, set := newFakes()
+	cc.add(Stop, says(Answer{}))
+	cc.add(Stop, says(Answer{}))
+	cx.add(Stop, says(Answer{}))
+	s := set()
+	s.Seen("claude-code:PreToolUse:9")
+	s.Seen("codex:Stop:4")
+	var ids []string
+	for range 2 {
+		for _, r := range s.Match(&Call{Event: Stop}).Runs() {
+			ids = append(ids, r.Handler)
+		}
+	}
+	want := "claude-code:Stop:1 claude-code:Stop:2 codex:Stop:5 claude-code:Stop:3 claude-code:Stop:4 codex:Stop:6"
+	if got := strings.Join(ids, " "); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if s.Match(&Call{Event: PreToolUse}) != nil || s.Has(PreToolUse) || !s.Has(Stop) {
+		t.Error("Match or Has of an event without hooks")
+	}
+}
+
+// Bug 4 (openai/codex#14532): every reason is kept, in config order, whatever
+// order they finish in.
+func TestReasonsInConfigOrder(t *testing.T) {
+	cc, cx, set := newFakes()
+	last := make(chan struct{})
+	cc.add(Stop, func(context.Context, *Job) Answer { <-last; return Answer{Blocked: true, Reason: "R1"} })
+	cc.add(Stop, says(Answer{Blocked: true, Reason: "R2", Context: ptr("c2")}))
+	cx.add(Stop, func(context.Context, *Job) Answer { close(last); return Answer{Blocked: true, Reason: "R3"} })
+	out := set().Match(&Call{Event: Stop}).Run(t.Context())
+	if got := texts(out.Reasons); got != "claude-code:Stop:1=R1 | claude-code:Stop:2=R2 | codex:Stop:1=R3" {
+		t.Error(got)
+	}
+	if !out.Blocked || texts(out.Contexts) != "claude-code:Stop:2=c2" {
+		t.Errorf("%+v", out)
+	}
+}
+
+// All handlers of a batch run at once, both dialects: each waits for all others.
+func TestParallel(t *testing.T) {
+	cc, cx, set := newFakes()
+	const n = 8
+	arrived := make(chan struct{}, n)
+	all := make(chan struct{})
+	for i := range n {
+		d := []*fake{cc, cx}[i%2]
+		d.add(Stop, func(context.Context, *Job) Answer { arrived <- struct{}{}; <-all; return Answer{} })
+	}
+	go func() {
+		for range n {
+			<-arrived
+		}
+		close(all)
+	}()
+	if out := set().Match(&Call{Event: Stop}).Run(t.Context()); len(out.Runs) != n {
+		t.Errorf("%d runs", len(out.Runs))
+	}
+}
+
+func TestMerge(t *testing.T) {
+	h := func(d, id string, order int, a Answer) Heard {
+		return Heard{Answer: a, Dialect: d, Handler: id, Order: order}
+	}
+	raw := func(s string) json.RawMessage { return json.RawMessage(s) }
+	text := func(s, d, id string) Text { return Text{Text: s, Dialect: d, Handler: id} }
+	for _, tc := range []struct {
+		name string
+		ev   Event
+		in   []Heard
+		want Outcome
+	}{
+		{"deny > defer > ask > allow", PreToolUse, []Heard{
+			h("a", "1", 1, Answer{Permission: Allow, PermissionReason: "al"}),
+			h("a", "2", 2, Answer{Permission: Ask, PermissionReason: "as"}),
+			h("a", "3", 3, Answer{Permission: Defer, PermissionReason: "df"}),
+		}, Outcome{Decision: Defer, DecisionReason: text("df", "a", "3")}},
+		{"a deny of one dialect beats an allow of the other", PreToolUse, []Heard{
+			h("a", "1", 1, Answer{Permission: Allow, UpdatedInput: raw(`{}`)}),
+			h("b", "2", 2, Answer{Permission: Deny, PermissionReason: "no"}),
+		}, Outcome{Decision: Deny, DecisionReason: text("no", "b", "2"), Blocked: true, Reasons: []Text{text("no", "b", "2")}}},
+		{"no decision is not allow (gram#3813)", PreToolUse, []Heard{h("a", "1", 1, Answer{})}, Outcome{}},
+		{"the last to finish rewrites (CC#83353)", PreToolUse, []Heard{
+			h("a", "1", 2, Answer{UpdatedInput: raw(`{"x":1}`)}),
+			h("b", "2", 1, Answer{UpdatedInput: raw(`{"x":2}`)}),
+		}, Outcome{UpdatedInput: raw(`{"x":1}`)}},
+		{"continue:false beats a block of a stop", Stop, []Heard{
+			h("a", "1", 1, Answer{Blocked: true, Reason: "go on"}),
+			h("b", "2", 2, Answer{Halt: true, HaltReason: "enough"}),
+		}, Outcome{Halted: true, HaltReason: text("enough", "b", "2")}},
+		{"but a denied tool stays denied", PreToolUse, []Heard{
+			h("a", "1", 1, Answer{Permission: Deny, PermissionReason: "no"}),
+			h("b", "2", 2, Answer{Halt: true, HaltReason: "enough"}),
+		}, Outcome{Halted: true, HaltReason: text("enough", "b", "2"), Decision: Deny, DecisionReason: text("no", "a", "1"),
+			Blocked: true, Reasons: []Text{text("no", "a", "1")}}},
+		{"replacements are joined where the dialect says so", PostToolUse, []Heard{
+			h("b", "1", 1, Answer{Replace: ptr("A"), JoinReplace: true}),
+			h("b", "2", 2, Answer{Replace: ptr("B"), JoinReplace: true}),
+		}, Outcome{ReplaceOutput: &Text{Text: "A\n\nB", Dialect: "b", Handler: "2"}}},
+		{"else the last to finish replaces", PostToolUse, []Heard{
+			h("a", "1", 2, Answer{Replace: ptr("A")}),
+			h("a", "2", 1, Answer{Replace: ptr("B")}),
+		}, Outcome{ReplaceOutput: &Text{Text: "A", Dialect: "a", Handler: "1"}}},
+		{"context of a refused prompt", UserPromptSubmit, []Heard{
+			h("a", "1", 1, Answer{Context: ptr("x"), ContextDropped: true}),
+			h("b", "2", 2, Answer{Blocked: true, Reason: "no", ReasonToUser: true, Context: ptr("y")}),
+		}, Outcome{Blocked: true, Reasons: []Text{text("no", "b", "2")}, Contexts: []Text{text("y", "b", "2")}}},
+		{"elicitation: a refusal wins", Elicitation, []Heard{
+			h("a", "1", 1, Answer{Action: "accept", Content: raw(`{}`)}),
+			h("a", "2", 2, Answer{Action: "decline"}),
+		}, Outcome{Action: "decline"}},
+	} {
+		var out Outcome
+		Merge(&out, tc.ev, tc.in)
+		if !reflect.DeepEqual(out, tc.want) {
+			t.Errorf("%s:\n got %+v\nwant %+v", tc.name, out, tc.want)
+		}
+	}
+}
+
+// Reference fault 9.1 #2: what hooks say after a cancel counts for nothing.
+func TestCancelledOutcome(t *testing.T) {
+	cc, _, set := newFakes()
+	ctx, cancel := context.WithCancel(t.Context())
+	cc.add(Stop, func(context.Context, *Job) Answer {
+		cancel()
+		return Answer{Blocked: true, Reason: "R", Message: "m", Context: ptr("c"), Halt: true}
+	})
+	cc.add(Stop, says(Answer{Decision: Failed, Why: "x"}))
+	out := set().Match(&Call{Event: Stop}).Run(ctx)
+	for _, r := range out.Runs {
+		if r.Decision != Cancelled {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(out.Runs) != 2 || out.Blocked || out.Halted || len(out.Reasons)+len(out.Contexts)+len(out.Messages)+len(out.Notices) > 0 {
+		t.Errorf("%+v", out)
+	}
+}
+
+func TestNoticesOnce(t *testing.T) {
+	cc, _, set := newFakes()
+	cc.add(Stop, says(Answer{Decision: Failed, Why: "exit code 1"}))
+	s := set()
+	out := s.Match(&Call{Event: Stop}).Run(t.Context())
+	if got := texts(out.Notices); got != "claude-code:Stop:1=Stop hook `claude-code-a` failed: exit code 1" {
+		t.Error(got)
+	}
+	if r := out.Runs[0]; r.Decision != Failed || r.Reason != "exit code 1" {
+		t.Errorf("%+v", r)
+	}
+	if out := s.Match(&Call{Event: Stop}).Run(t.Context()); len(out.Notices) > 0 || out.Runs[0].Decision != Failed {
+		t.Errorf("%+v", out)
+	}
+}
+
+// openai/codex#46210 and its kin: what is held back is said, once.
+func TestHeldIsSaidOnceAndApproved(t *testing.T) {
+	cc, _, set := newFakes()
+	h := cc.add(Stop, says(Answer{Blocked: true, Reason: "ran"}))
+	h.Place.Layer = LayerProject
+	bad := cc.add(Stop, says(Answer{Blocked: true, Reason: "never"}))
+	bad.Why = "its matcher is not valid"
+	store := OpenTrust(t.TempDir())
+	project := t.TempDir()
+	mk := func() *Set {
+		h.Trust = ""
+		return set(func(o *Options) { o.Trust, o.ProjectDir = store, project })
+	}
+	s := mk()
+	b := s.Match(&Call{Event: Stop})
+	if len(b.Runs()) != 0 {
+		t.Errorf("would start %+v", b.Runs())
+	}
+	out := b.Run(t.Context())
+	if out.Blocked || len(out.Runs) != 2 || out.Runs[0].Decision != Held || out.Runs[1].Decision != Held || len(out.Notices) != 2 {
+		t.Errorf("%+v", out)
+	}
+	if !strings.Contains(out.Notices[0].Text, "acp-agent hooks trust") || strings.Contains(out.Notices[1].Text, "acp-agent hooks trust") {
+		t.Errorf("%s", texts(out.Notices))
+	}
+	if s.Match(&Call{Event: Stop}) != nil || s.Has(Stop) {
+		t.Error("held twice")
+	}
+	held := s.Held()
+	if len(held) != 1 || held[0].Hash != h.Hash {
+		t.Fatalf("%+v", held)
+	}
+	if err := s.Approve([]string{"nonsense"}, true); err == nil {
+		t.Error("approved nonsense")
+	}
+	if err := s.Approve([]string{held[0].ID()}, false); err != nil {
+		t.Fatal(err)
+	}
+	if out := s.Match(&Call{Event: Stop}).Run(t.Context()); texts(out.Reasons) != "claude-code:Stop:3=ran" {
+		t.Errorf("%+v", out)
+	}
+	if s = mk(); len(s.Held()) != 1 {
+		t.Error("a decision for the session outlived it")
+	}
+	if err := s.Approve([]string{h.ID()}, true); err != nil {
+		t.Fatal(err)
+	}
+	if s = mk(); len(s.Held()) != 0 || !s.Has(Stop) {
+		t.Error("trust was forgotten")
+	}
+	if err := s.Reject([]string{h.ID()}, true); err != nil {
+		t.Fatal(err)
+	}
+	if s = mk(); len(s.Held()) != 0 || h.Trust != TrustRejected {
+		t.Errorf("a rejected handler is asked about again: %s", h.Trust)
+	}
+}
+
+func TestOnce(t *testing.T) {
+	cc, _, set := newFakes()
+	cc.add(Stop, says(Answer{})).Once = true
+	s := set()
+	if s.Match(&Call{Event: Stop}) == nil || s.Match(&Call{Event: Stop}) != nil || s.Has(Stop) {
+		t.Error("once is not once")
+	}
+}
+
+// pi-code#123, CC#89960: an async handler is not waited for; what it says comes
+// later, and Close ends it.
+func TestAsync(t *testing.T) {
+	cc, _, set := newFakes()
+	cc.limit = 1
+	release := make(chan struct{})
+	cc.add(Stop, func(context.Context, *Job) Answer { <-release; return Answer{Context: ptr("late")} }).Async = true
+	h := cc.add(Stop, func(context.Context, *Job) Answer { return Answer{Blocked: true, Reason: "wake"} })
+	h.Async, h.Rewake = true, true
+	type said struct {
+		text string
+		wake bool
+	}
+	got := make(chan said, 2)
+	s := set(func(o *Options) { o.Deliver = func(t Text, wake bool) { got <- said{t.Text, wake} } })
+	out := s.Match(&Call{Event: Stop}).Run(t.Context())
+	if out.Blocked || len(out.Runs) != 2 || out.Runs[0].Decision != Pass {
+		t.Errorf("%+v", out)
+	}
+	close(release)
+	both := map[said]bool{<-got: true, <-got: true}
+	if !both[said{"late", false}] || !both[said{"wake", true}] {
+		t.Errorf("%v", both)
+	}
+	cc.add(Stop, func(ctx context.Context, _ *Job) Answer { <-ctx.Done(); return Answer{Context: ptr("no")} }).Async = true
+	cc.hs = cc.hs[2:]
+	s = set(func(o *Options) { o.Deliver = func(Text, bool) { t.Error("delivered after Close") } })
+	s.Match(&Call{Event: Stop}).Run(t.Context())
+	s.Close()
+}
+
+func TestCapsAndPayloadErrors(t *testing.T) {
+	cc, cx, set := newFakes()
+	cc.add(Stop, says(Answer{Context: ptr(strings.Repeat("x", 50)), Blocked: true, Reason: strings.Repeat("r", 1<<20)}))
+	cx.add(Stop, says(Answer{}))
+	cx.err = errors.New("too odd")
+	dir := filepath.Join(t.TempDir(), "spill")
+	s := set(func(o *Options) { o.SpillDir = dir })
+	out := s.Match(&Call{Event: Stop}).Run(t.Context())
+	if !strings.HasPrefix(out.Contexts[0].Text, "see "+dir) || len(out.Reasons[0].Text) != 1<<20 {
+		t.Errorf("%.100s %d", out.Contexts[0].Text, len(out.Reasons[0].Text))
+	}
+	if len(out.Notices) != 2 || !strings.Contains(out.Notices[0].Text, "limit") || !strings.Contains(out.Notices[1].Text, "too odd") {
+		t.Errorf("%s", texts(out.Notices))
+	}
+}
+
+// One call for a tool's end reaches handlers of either event.
+func TestFailureListenersHearPostToolUse(t *testing.T) {
+	cc, _, set := newFakes()
+	cc.add(PostToolUseFailure, says(Answer{}))
+	if s := set(); !s.Has(PostToolUse) {
+		t.Error("not heard")
+	}
+}

@@ -1,0 +1,151 @@
+package hooks
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestStreamText(t *testing.T) {
+	for in, want := range map[string]string{
+		"":                 "",
+		"\n":               "",
+		"a\n":              "a",
+		"a\r\n":            "a",
+		"a\n\n":            "a\n",
+		"a\r":              "a\r",
+		" \ta \n":          " \ta ",
+		"\n\na":            "\n\na",
+		"\ufeffa\n":        "\ufeffa",
+		"a\xffb\xfe\n":     "a\ufffdb\ufffd",
+		"a\u2028\n":        "a\u2028",
+		"<x>&\"\n":         "<x>&\"",
+		"\u00e9\U0001f600": "\u00e9\U0001f600",
+	} {
+		if got := StreamText([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestWholeObject(t *testing.T) {
+	for in, want := range map[string]bool{
+		"{}": true, "\ufeff {}\n": true, "{": false, "{}{}": false, "[]": false, "x": false, "": false, `{"a":1} x`: false,
+	} {
+		if got := WholeObject([]byte(in)); got != want {
+			t.Errorf("%q: %v", in, got)
+		}
+	}
+}
+
+func TestHeadTailSummary(t *testing.T) {
+	s := "aé😀b"
+	for n := range len(s) + 2 {
+		if h := Head(s, n); !utf8.ValidString(h) || len(h) > n || !strings.HasPrefix(s, h) {
+			t.Errorf("Head %d: %q", n, h)
+		}
+		if e := Tail(s, n); !utf8.ValidString(e) || len(e) > n || !strings.HasSuffix(s, e) {
+			t.Errorf("Tail %d: %q", n, e)
+		}
+	}
+	if got := Summary([]byte(strings.Repeat("😀", 2000))); got != strings.Repeat("😀", 500) {
+		t.Errorf("%d runes", utf8.RuneCountInString(got))
+	}
+}
+
+func TestPayloadText(t *testing.T) {
+	w := NewObject(nil)
+	w.Str("a", "<é\u2028😀\"\\\n\x01\xff>")
+	w.Raw("b", json.RawMessage(" { \"k\\u00e9\" : [ 1 , \"\\u00e9\\n\" ] } "))
+	w.Raw("c", json.RawMessage("{broken"))
+	w.Object("d", func(w *ObjectWriter) { w.Bool("x", true); w.Null("y"); w.Int("z", -1) })
+	w.OptStr("e", "")
+	got := string(w.Close())
+	want := "{\"a\":\"<é\u2028😀\\\"\\\\\\n\\u0001\ufffd>\",\"b\":{\"ké\":[1,\"é\\n\"]},\"c\":null,\"d\":{\"x\":true,\"y\":null,\"z\":-1}}"
+	if got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	if a := string(EscapeASCII([]byte("\"é😀\""))); a != `"\u00e9\ud83d\ude00"` {
+		t.Error(a)
+	}
+}
+
+func FuzzAppendJSON(f *testing.F) {
+	for _, s := range []string{`{"a" : "\ud800"}`, `["\\\"", 1e5, null]`, `"\u2028"`, `{"":{}}`, "{", "\"\xff\""} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		out := AppendJSON(nil, raw)
+		if !json.Valid(out) || !utf8.Valid(out) {
+			t.Fatalf("%q became %q", raw, out)
+		}
+		if !json.Valid(raw) {
+			return
+		}
+		var a, b any
+		_ = json.Unmarshal(raw, &a)
+		_ = json.Unmarshal(out, &b)
+		x, _ := json.Marshal(a)
+		y, _ := json.Marshal(b)
+		if string(x) != string(y) {
+			t.Fatalf("%q: %s became %s", raw, x, y)
+		}
+		if ascii := EscapeASCII(out); !json.Valid(ascii) {
+			t.Fatalf("%q as ASCII: %q", raw, ascii)
+		}
+	})
+}
+
+func TestSpillIsPrivate(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a", "b")
+	path, err := spill(dir, "claude-code:Stop:1", "secret")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fi, err := os.Stat(path)
+	if err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", fi.Mode(), err)
+	}
+	if fi, _ := os.Stat(dir); fi.Mode().Perm() != 0o700 {
+		t.Errorf("%v", fi.Mode())
+	}
+	if _, err := spill("", "x", "y"); err == nil {
+		t.Error("no directory, no error")
+	}
+}
+
+func TestEnviron(t *testing.T) {
+	e := Environ{"A=1", "OTEL_X=2", "B=x=y", "=C:=C:\\"}
+	got := e.Without(IsOTel).Set("A", "3").Set("N", "a\nb").WithShellLevel()
+	want := "A=3|B=x=y|=C:=C:\\|N=a\nb|SHLVL=1"
+	if strings.Join(got, "|") != want {
+		t.Errorf("%q", got)
+	}
+	if strings.Join(e, "|") != "A=1|OTEL_X=2|B=x=y|=C:=C:\\" {
+		t.Errorf("the original was changed: %q", e)
+	}
+	for in, want := range map[string]string{"SHLVL=0": "1", "SHLVL=3": "3", "SHLVL=x": "1"} {
+		if v, _ := (Environ{in}).WithShellLevel().Get("SHLVL"); v != want {
+			t.Errorf("%s: %s", in, v)
+		}
+	}
+}
+
+// A program in the working directory must not be found through an empty or
+// relative PATH entry.
+func TestLookPathIgnoresRelative(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	if err := os.WriteFile("evil", []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if p, ok := (Environ{"PATH=:.:" + string(filepath.ListSeparator)}).LookPath("evil"); ok {
+		t.Errorf("found %s", p)
+	}
+	if p, ok := (Environ{"PATH=" + dir}).LookPath("evil"); !ok || p != filepath.Join(dir, "evil") {
+		t.Errorf("%s, %v", p, ok)
+	}
+}

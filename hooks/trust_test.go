@@ -1,0 +1,126 @@
+package hooks
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+)
+
+func projectHandler(project, raw string, group int) *Handler {
+	return &Handler{
+		Dialect: "claude-code", Event: Stop, Type: "command", Command: raw,
+		Place: Place{File: filepath.Join(project, ".claude", "settings.json"), Layer: LayerProject, Group: group},
+		Hash:  HashHandler("claude-code", Stop, "", json.RawMessage(raw)),
+	}
+}
+
+func TestHashIsOfContent(t *testing.T) {
+	base := HashHandler("d", Stop, "m", json.RawMessage(`{"a":1,"b":"x"}`))
+	if base != HashHandler("d", Stop, "m", json.RawMessage(` { "b" : "x", "a":1 }`)) {
+		t.Error("order and blanks count")
+	}
+	for name, other := range map[string]string{
+		"dialect": HashHandler("e", Stop, "m", json.RawMessage(`{"a":1,"b":"x"}`)),
+		"event":   HashHandler("d", PreToolUse, "m", json.RawMessage(`{"a":1,"b":"x"}`)),
+		"matcher": HashHandler("d", Stop, "n", json.RawMessage(`{"a":1,"b":"x"}`)),
+		"content": HashHandler("d", Stop, "m", json.RawMessage(`{"a":1,"b":"y"}`)),
+		"number":  HashHandler("d", Stop, "m", json.RawMessage(`{"a":1.00000000000000001,"b":"x"}`)),
+	} {
+		if other == base {
+			t.Errorf("%s does not count", name)
+		}
+	}
+}
+
+// openai/codex#46210, devthrottle#3292: states, and "modified" after an edit.
+func TestTrustStates(t *testing.T) {
+	store := OpenTrust(filepath.Join(t.TempDir(), "state"))
+	project := t.TempDir()
+	h := projectHandler(project, `{"command":"a"}`, 0)
+	edited := projectHandler(project, `{"command":"b"}`, 0)
+	elsewhere := projectHandler(project, `{"command":"a"}`, 5)
+	check := func(what string, h *Handler, project string, want TrustState) {
+		t.Helper()
+		if got := store.State(project, h); got != want {
+			t.Errorf("%s: %s, want %s", what, got, want)
+		}
+	}
+	check("at first", h, project, TrustUntrusted)
+	if err := store.Set(project, []*Handler{h}, TrustTrusted); err != nil {
+		t.Fatal(err)
+	}
+	check("trusted", h, project, TrustTrusted)
+	check("moved", elsewhere, project, TrustTrusted)
+	check("edited", edited, project, TrustModified)
+	check("in another project", h, t.TempDir(), TrustUntrusted)
+	if err := store.Set(project, []*Handler{edited}, TrustRejected); err != nil {
+		t.Fatal(err)
+	}
+	check("rejected", edited, project, TrustRejected)
+	check("the older content, after a no", h, project, TrustUntrusted)
+	if err := store.Set(project, []*Handler{edited}, TrustUntrusted); err != nil {
+		t.Fatal(err)
+	}
+	check("forgotten", edited, project, TrustUntrusted)
+
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(project, link); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Set(link, []*Handler{h}, TrustTrusted); err != nil {
+		t.Fatal(err)
+	}
+	check("through a symlink", h, project, TrustTrusted)
+
+	fi, err := os.Stat(store.path)
+	if err != nil || fi.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", fi.Mode(), err)
+	}
+}
+
+func TestTrustUnreadable(t *testing.T) {
+	dir := t.TempDir()
+	store := OpenTrust(dir)
+	project := t.TempDir()
+	h := projectHandler(project, `{}`, 0)
+	for _, text := range []string{"{", `{"version":99}`} {
+		if err := os.WriteFile(store.path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		store = OpenTrust(dir)
+		if store.State(project, h) != TrustUntrusted || store.Err() == nil {
+			t.Errorf("%s: trusted, or no error", text)
+		}
+		if err := store.Set(project, []*Handler{h}, TrustTrusted); err == nil {
+			t.Errorf("%s: overwritten", text)
+		}
+	}
+}
+
+// Several processes, here several stores, write at the same time: none is lost.
+func TestTrustConcurrent(t *testing.T) {
+	dir := t.TempDir()
+	project := t.TempDir()
+	var wg sync.WaitGroup
+	for i := range 20 {
+		wg.Go(func() {
+			h := projectHandler(project, `{"n":`+strconv.Itoa(i)+`}`, i)
+			if err := OpenTrust(dir).Set(project, []*Handler{h}, TrustTrusted); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	store := OpenTrust(dir)
+	for i := range 20 {
+		if st := store.State(project, projectHandler(project, `{"n":`+strconv.Itoa(i)+`}`, i)); st != TrustTrusted {
+			t.Errorf("%d is %s", i, st)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, ".trusted-hooks-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
