@@ -38,7 +38,7 @@ func (e *ArgumentError) Error() string {
 // without regard to case as in encoding/json.
 func Decode[T any](input json.RawMessage) (T, error) {
 	var v T
-	input = bytes.TrimSpace(input)
+	input = bytes.Trim(input, " \t\r\n")
 	if len(input) == 0 {
 		input = []byte("{}")
 	}

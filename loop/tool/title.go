@@ -20,7 +20,11 @@ func Title(s string) string {
 	const enough = 4 * utf8.UTFMax * MaxTitle
 	cut := false
 	if len(s) > enough {
-		s, cut = s[:enough], true
+		n := enough
+		for n > enough-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s, cut = s[:n], true
 	}
 	s = strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD")), "\r\n", "\n")
 	var b strings.Builder
