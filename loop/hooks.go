@@ -163,12 +163,13 @@ func (s *Session) startHooks(source string) error {
 }
 
 // finishStart waits for SessionStart's hooks and appends their context, once. A
-// cancel leaves them running for the next prompt.
-func (t *turn) finishStart() error {
+// cancel leaves them running for the next prompt. A hook that said continue:false
+// ends the first turn before it asks the model anything.
+func (t *turn) finishStart() (*session.EndReason, error) {
 	s := t.s
 	p := s.start
 	if p == nil {
-		return nil
+		return nil, nil
 	}
 	out := await(s, func() *hooks.Outcome {
 		select {
@@ -179,22 +180,25 @@ func (t *turn) finishStart() error {
 		}
 	})
 	if out == nil {
-		return nil
+		return nil, nil
 	}
 	s.start = nil
 	p.stop()
 	if err := s.ran(p.call, out, 0); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.append(contextData(out, hooks.SessionStart)...); err != nil {
-		return err
+		return nil, err
 	}
 	if out.Title != "" {
 		if err := s.append(&session.SessionTitle{Title: out.Title, Source: session.Source{Kind: session.SourceHook}}); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return nil
+	if out.Halted {
+		return &session.EndReason{Kind: session.EndBlocked, Message: blockText(out)}, nil
+	}
+	return nil, nil
 }
 
 // endHooks tells hooks how a turn ended other than by itself: Interrupt and

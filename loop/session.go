@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"acp-agent/hooks"
@@ -81,6 +82,10 @@ type Config struct {
 	Hooks    hooks.Engine // optional
 	// Trust asks about hooks that are held back; optional.
 	Trust Trust
+	// Servers are tool servers that are still connecting; optional.
+	Servers Servers
+	// Instructions finds project instructions; optional.
+	Instructions Instructions
 	// Notices are told to the person with the first prompt.
 	Notices  []session.Notice
 	Rules    *permission.Rules
@@ -132,7 +137,12 @@ type Session struct {
 	closing chan struct{}
 	wg      sync.WaitGroup
 
+	tools atomic.Pointer[tool.Registry]
 	start *pendingStart
+	// instructed is what the model was told of which file, since that many
+	// compactions.
+	instructed  map[string]string
+	compactions int
 	// usedSeq is the event up to which the last usage report counts.
 	usedSeq     uint64
 	transcripts *transcripts
@@ -158,6 +168,8 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 		cfg: cfg, log: log, state: state, seen: tool.NewSeen(),
 		owner: make(chan struct{}, 1), ops: make(chan func()), closing: make(chan struct{}),
 	}
+	s.tools.Store(cfg.Tools)
+	s.compactions = state.Compactions
 	s.mode.set(state.Mode)
 	if state.Mode == "" {
 		s.mode.set(permission.ModeDefault)

@@ -1,8 +1,10 @@
 package loop
 
 import (
+	"context"
 	"strings"
 
+	"acp-agent/hooks"
 	"acp-agent/loop/model"
 	"acp-agent/session"
 )
@@ -39,6 +41,61 @@ func (s *Session) effort() string {
 	return s.cfg.Effort
 }
 
+// Settings are a session's settings in force.
+type Settings struct{ Mode, Model, Effort, Cwd string }
+
+// Settings returns the settings in force.
+func (s *Session) Settings(ctx context.Context) (Settings, error) {
+	var out Settings
+	err := s.Do(ctx, func(*session.State) error {
+		out = Settings{Mode: s.Mode(), Model: s.modelRef(), Effort: s.effort(), Cwd: s.cwd()}
+		return nil
+	})
+	return out, err
+}
+
+// SetModel switches the model from the next request on. PreModelSwitch hooks may
+// refuse it: the error then is a *Refused.
+func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.Source) error {
+	return s.Do(ctx, func(*session.State) error {
+		from := s.modelRef()
+		_, name, _ := strings.Cut(ref, "/")
+		_, old, _ := strings.Cut(from, "/")
+		fields := map[string]any{"from_model": old, "to_model": name, "requested_model": name, "source": "picker"}
+		if from != ref && s.hasHooks(hooks.PreModelSwitch) {
+			c := &hooks.Call{Event: hooks.PreModelSwitch, Fields: fields}
+			s.fill(c)
+			out, err := s.fire(ctx, c, s.turnNumber())
+			if err != nil {
+				return err
+			}
+			if out.Blocked || out.Halted || out.Decision == hooks.Deny {
+				return &Refused{Reason: denyText(out)}
+			}
+		}
+		data := []session.Data{&session.ConfigSet{ID: ConfigModel, Value: ref, Source: src}}
+		if effort != s.effort() {
+			data = append(data, &session.ConfigSet{ID: ConfigEffort, Value: effort, Source: src})
+		}
+		if err := s.append(data...); err != nil {
+			return err
+		}
+		if from != ref && s.hasHooks(hooks.PostModelSwitch) {
+			c := &hooks.Call{Event: hooks.PostModelSwitch, Fields: fields}
+			s.fill(c)
+			if _, err := s.fire(ctx, c, s.turnNumber()); err != nil {
+				return err
+			}
+		}
+		return s.commit(ctx)
+	})
+}
+
+// Refused is a change that a hook did not let through.
+type Refused struct{ Reason string }
+
+func (e *Refused) Error() string { return e.Reason }
+
 // head is the head of the next request.
 func (s *Session) head(info model.Info) session.RequestHead {
 	provider, name, ok := strings.Cut(info.Ref, "/")
@@ -48,7 +105,7 @@ func (s *Session) head(info model.Info) session.RequestHead {
 	h := session.RequestHead{
 		Config: session.Params{Provider: provider, Model: name, ReasoningEffort: s.effort(), MaxTokens: info.MaxOutput},
 		System: s.cfg.System,
-		Tools:  s.cfg.Tools.Schemas(),
+		Tools:  s.Tools().Schemas(),
 	}
 	return h
 }

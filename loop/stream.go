@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"acp-agent/hooks"
 	"acp-agent/loop/model"
 	"acp-agent/session"
 )
@@ -158,9 +159,15 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 		SessionID: s.ID(), Cwd: s.cwd(), Turn: st.Number, Step: st.Step, Attempt: attempt,
 	}
 	messageID := s.cfg.NewID()
+	if err := t.modelHooks(hooks.PreModelRequest, messageID, attempt, nil); err != nil {
+		return err
+	}
 	serr := t.stream(client, req, messageID)
 	if s.failed != nil {
 		return s.failed
+	}
+	if err := t.modelHooks(hooks.PostModelRequest, messageID, attempt, serr); err != nil {
+		return err
 	}
 	if serr != nil {
 		return serr
@@ -169,6 +176,32 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 		return nil
 	}
 	return t.commitAnswer(messageID, info)
+}
+
+// modelHooks shows a model request to the hooks that observe them (Codex). What
+// they say has no effect.
+func (t *turn) modelHooks(ev hooks.Event, requestID string, attempt int, failure error) error {
+	s := t.s
+	if !s.hasHooks(ev) {
+		return nil
+	}
+	fields := map[string]any{"kind": "sampling", "request_id": requestID, "attempt_number": attempt, "thread_id": s.ID()}
+	if ev == hooks.PostModelRequest {
+		fields["status"], fields["error"], fields["response_id"] = "completed", nil, requestID
+		if failure != nil {
+			fields["status"], fields["error"] = "failed", failure.Error()
+		}
+		if a := s.state.Stream(); a != nil && a.Usage() != nil {
+			u := a.Usage()
+			in := u.InputTokens + u.CacheReadTokens + u.CacheWriteTokens
+			fields["token_usage"] = map[string]int64{
+				"input_tokens": in, "cached_input_tokens": u.CacheReadTokens, "cache_write_input_tokens": u.CacheWriteTokens,
+				"output_tokens": u.OutputTokens, "reasoning_output_tokens": u.ReasoningTokens, "total_tokens": in + u.OutputTokens,
+			}
+		}
+	}
+	_, err := t.fire(&hooks.Call{Event: ev, Fields: fields})
+	return err
 }
 
 // stream runs one model stream: deltas go to the observer as they come (a

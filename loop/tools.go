@@ -68,6 +68,9 @@ func (t *turn) tools() (*session.EndReason, error) {
 			end = &session.EndReason{Kind: session.EndCompleted, Message: blockText(out)}
 		}
 	}
+	if err := t.touched(jobs); err != nil {
+		return nil, err
+	}
 	data = append(data, t.takeContexts()...)
 	data = append(data, &session.StepEnd{Turn: st.Number, Step: st.Step})
 	if err := s.append(data...); err != nil {
@@ -84,7 +87,7 @@ func (t *turn) newJob(c session.Call) *job {
 	if len(j.input) == 0 {
 		j.input = json.RawMessage("{}")
 	}
-	j.tool, _ = s.cfg.Tools.Get(c.Name)
+	j.tool, _ = s.Tools().Get(c.Name)
 	if j.tool != nil {
 		j.spec = j.tool.Spec()
 	}
@@ -205,7 +208,7 @@ func (t *turn) decide(j *job) error {
 		return nil
 	}
 	if j.tool == nil {
-		j.fail("unknown", fmt.Sprintf("There is no tool named %q. The tools are: %s.", j.call.Name, strings.Join(s.cfg.Tools.Names(), ", ")))
+		j.fail("unknown", fmt.Sprintf("There is no tool named %q. The tools are: %s.", j.call.Name, strings.Join(s.Tools().Names(), ", ")))
 		return nil
 	}
 	if err := check(j.tool, j.input); err != nil {

@@ -140,15 +140,17 @@ func (f *transcript) write() error {
 // needs of its call.
 type entries struct {
 	calls map[string]*hooks.Tool
-	turn  int
+	turn  string
 }
 
 func (x *entries) of(ev session.Event) []hooks.Entry {
-	e := hooks.Entry{Time: ev.Time, Seq: ev.Seq, TurnID: fmt.Sprintf("turn-%d", x.turn)}
+	e := hooks.Entry{Time: ev.Time, Seq: ev.Seq, TurnID: x.turn}
 	switch d := ev.Data.(type) {
 	case *session.TurnStart:
-		x.turn = d.Turn
-		e.Kind, e.TurnID = hooks.EntryTurnStart, fmt.Sprintf("turn-%d", d.Turn)
+		if x.turn = d.ID; x.turn == "" {
+			x.turn = fmt.Sprintf("turn-%d", d.Turn)
+		}
+		e.Kind, e.TurnID = hooks.EntryTurnStart, x.turn
 	case *session.TurnEnd:
 		e.Kind = hooks.EntryTurnEnd
 	case *session.UserMessage:

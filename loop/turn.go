@@ -80,6 +80,21 @@ func (sl *Slot) Compact(extra string) (session.EndReason, error) {
 	})
 }
 
+// Tell runs a turn that only tells the person something, by a notice each.
+func (sl *Slot) Tell(notices ...session.Notice) (session.EndReason, error) {
+	t := sl.t
+	return t.own(func() (session.EndReason, error) {
+		return t.run(func() (session.EndReason, error) {
+			for i := range notices {
+				if err := t.s.append(&notices[i]); err != nil {
+					return session.EndReason{}, err
+				}
+			}
+			return session.EndReason{Kind: session.EndCompleted}, nil
+		})
+	})
+}
+
 // Release gives the slot back unused.
 func (sl *Slot) Release() {
 	_, _ = sl.t.own(func() (session.EndReason, error) { return session.EndReason{}, nil })
@@ -137,14 +152,20 @@ func (s *Session) Steer(ctx context.Context, content []session.Block, src sessio
 // run puts a turn's start and end round its body.
 func (t *turn) run(body func() (session.EndReason, error)) (session.EndReason, error) {
 	s := t.s
-	if err := t.finishStart(); err != nil {
+	halted, err := t.finishStart()
+	if err != nil {
 		return session.EndReason{}, err
 	}
 	number := s.state.Turns + 1
-	if err := s.append(&session.TurnStart{Turn: number}); err != nil {
+	if err := s.append(&session.TurnStart{Turn: number, ID: t.id}); err != nil {
 		return session.EndReason{}, err
 	}
-	reason, err := body()
+	var reason session.EndReason
+	if halted != nil {
+		reason = *halted
+	} else {
+		reason, err = body()
+	}
 	if s.failed != nil {
 		return session.EndReason{}, s.failed
 	}
@@ -254,6 +275,9 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	if err := t.askTrust(); err != nil {
 		return nil, err
 	}
+	if err := t.joinServers(); err != nil {
+		return nil, err
+	}
 	out, err := t.fire(&hooks.Call{Event: hooks.UserPromptSubmit, Prompt: promptText(content)})
 	if err != nil {
 		return nil, err
@@ -270,7 +294,11 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 		}
 		return &session.EndReason{Kind: session.EndBlocked, Message: blockText(out)}, nil
 	}
-	data := []session.Data{&session.UserMessage{ID: t.promptID, Content: content, Source: src}}
+	data, err := t.initialInstructions()
+	if err != nil {
+		return nil, err
+	}
+	data = append(data, &session.UserMessage{ID: t.promptID, Content: content, Source: src})
 	data = append(data, contexts...)
 	title := out.Title
 	if title == "" && s.state.Title == "" {

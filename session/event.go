@@ -88,6 +88,8 @@ type Unknown struct {
 // TurnStart opens a turn. Turns count from 1 in a session.
 type TurnStart struct {
 	Turn int `json:"turn"`
+	// ID is the turn's UUID, which hooks are told.
+	ID string `json:"id,omitempty"`
 }
 
 // EndKind says how a turn ended.

@@ -3,6 +3,7 @@ package session
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"hash"
 	"slices"
@@ -34,6 +35,9 @@ type State struct {
 	Config map[string]string
 	Title  string
 	Todos  []Todo
+	// Instructions maps files of project instructions that the model was shown
+	// to the digest of what it was shown; a compaction clears it.
+	Instructions map[string]string
 	// Used is the last usage event, Total the sum over the session.
 	Used  *UsageReport
 	Total Usage
@@ -152,6 +156,7 @@ func (s *State) apply(ev Event) error {
 		s.continued(d.Source)
 		s.said(ev.Seq, d.Content)
 	case *ContextMessage:
+		s.instructed(d)
 		s.continued(d.Source)
 		s.said(ev.Seq, d.Content)
 	case *RequestHeader:
@@ -188,6 +193,21 @@ func (s *State) apply(ev Event) error {
 		s.compact(ev.Seq, d)
 	}
 	return nil
+}
+
+// instructed notes project instructions that are shown to the model.
+func (s *State) instructed(d *ContextMessage) {
+	if d.Source.Kind != SourceAgent || d.Source.Name != "instructions" {
+		return
+	}
+	var m struct{ Path, Digest string }
+	if json.Unmarshal(d.Meta, &m) != nil || m.Path == "" {
+		return
+	}
+	if s.Instructions == nil {
+		s.Instructions = map[string]string{}
+	}
+	s.Instructions[m.Path] = m.Digest
 }
 
 // said is the one branch that renders user, steering and context messages: a
@@ -311,6 +331,7 @@ func (s *State) compact(seq uint64, d *Compaction) {
 		return
 	}
 	s.Compactions++
+	s.Instructions = nil
 	i := 0
 	for i < len(s.seqs) && s.seqs[i] <= d.Through {
 		i++

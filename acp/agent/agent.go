@@ -16,6 +16,8 @@ import (
 
 	"acp-agent/acp"
 	"acp-agent/loop"
+	"acp-agent/loop/model"
+	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
 
@@ -25,6 +27,29 @@ type SessionParams struct {
 	// Roots are the cwd and the additional directories, symlinks resolved.
 	Roots  []string
 	Client acp.ClientCapabilities
+	// System is the client's system prompt; OverrideSystem puts it in the place
+	// of the agent's own.
+	System         string
+	OverrideSystem bool
+	// Servers are the MCP servers to connect to.
+	Servers []Server
+	// Read, Write and Terminal are the client's services, nil where it does not
+	// offer them.
+	Read, Write tool.Files
+	Terminal    tool.Terminal
+}
+
+// Server is an MCP server that a client names.
+type Server struct {
+	Name string
+	// Command, Args and Env (K=V, laid over the agent's environment) start a
+	// stdio server.
+	Command   string
+	Args, Env []string
+	// URL and Headers reach an http server, or an sse one.
+	URL     string
+	Headers map[string]string
+	SSE     bool
 }
 
 // Builder makes the configuration of a session: models, tools, hooks, rules.
@@ -36,8 +61,18 @@ type Builder interface {
 
 // Config is what an Agent is made with. All fields are required.
 type Config struct {
+	// Context is the process's: updates outside a request end with it.
+	Context context.Context
 	Store   session.Store
+	Catalog session.Catalog
 	Builder Builder
+	// Models are the models to choose from, without any network.
+	Models func() []model.Info
+	// CommandDirs are the directories of command files for a working directory,
+	// the project's before the person's.
+	CommandDirs func(cwd string) []string
+	// DescribeHooks says for a person which hooks run in a directory.
+	DescribeHooks func(cwd string) string
 	// Info names the agent and its version.
 	Info acp.Implementation
 	// AuthMethods are those to advertise; Authenticate checks an id of them.
@@ -53,10 +88,45 @@ type Agent struct {
 	cfg  Config
 	conn *acp.Conn
 
-	mu       sync.Mutex
-	caps     acp.ClientCapabilities
-	sessions map[string]*live
-	closing  bool
+	mu        sync.Mutex
+	caps      acp.ClientCapabilities
+	sessions  map[string]*live
+	closing   bool
+	signedOut bool
+
+	// opening has a lock for each session that is being loaded or deleted.
+	opening keyedLock
+	ctx     context.Context
+}
+
+// keyedLock is a lock for each of any number of keys.
+type keyedLock struct {
+	mu   sync.Mutex
+	held map[string]chan struct{}
+}
+
+// lock waits for the key's lock and returns its unlock.
+func (k *keyedLock) lock(key string) func() {
+	for {
+		k.mu.Lock()
+		if k.held == nil {
+			k.held = map[string]chan struct{}{}
+		}
+		wait, taken := k.held[key]
+		if !taken {
+			done := make(chan struct{})
+			k.held[key] = done
+			k.mu.Unlock()
+			return func() {
+				k.mu.Lock()
+				delete(k.held, key)
+				k.mu.Unlock()
+				close(done)
+			}
+		}
+		k.mu.Unlock()
+		<-wait
+	}
 }
 
 // live is a session that is active on this connection.
@@ -67,7 +137,7 @@ type live struct {
 
 // New returns an agent.
 func New(cfg Config) *Agent {
-	return &Agent{cfg: cfg, sessions: map[string]*live{}}
+	return &Agent{cfg: cfg, sessions: map[string]*live{}, ctx: cfg.Context}
 }
 
 // Attach gives the agent its connection, before the first message.
@@ -79,7 +149,16 @@ func (a *Agent) Register(m *acp.Mux) {
 	acp.HandleRequest(m, acp.MethodInitialize, a.initialize)
 	acp.HandleRequest(m, acp.MethodAuthenticate, a.authenticate)
 	acp.HandleRequest(m, acp.MethodSessionNew, a.newSession)
+	acp.HandleRequest(m, acp.MethodLogout, a.logout)
+	acp.HandleRequest(m, acp.MethodSessionLoad, a.loadSession)
+	acp.HandleRequest(m, acp.MethodSessionResume, a.resumeSession)
+	acp.HandleRequest(m, acp.MethodSessionList, a.listSessions)
+	acp.HandleRequest(m, acp.MethodSessionClose, a.closeSession)
+	acp.HandleRequest(m, acp.MethodSessionDelete, a.deleteSession)
+	acp.HandleRequest(m, acp.MethodSessionSetMode, a.setMode)
+	acp.HandleRequest(m, acp.MethodSessionSetConfigOption, a.setOption)
 	acp.HandleRequest(m, acp.MethodSessionPrompt, a.prompt)
+	acp.HandleRequest(m, MethodSteer, a.steer)
 	acp.HandleNotification(m, acp.MethodSessionCancel, a.cancel)
 }
 
@@ -90,13 +169,65 @@ func (a *Agent) initialize(_ context.Context, p *acp.InitializeRequest) (func() 
 	return func() (*acp.InitializeResponse, error) {
 		return &acp.InitializeResponse{
 			// The only version this agent speaks, whatever was asked for.
-			ProtocolVersion: 1,
-			AgentInfo:       &a.cfg.Info,
-			AuthMethods:     a.authMethods(&p.ClientCapabilities),
-			AgentCapabilities: acp.AgentCapabilities{
-				PromptCapabilities: acp.PromptCapabilities{EmbeddedContext: true},
-			},
+			ProtocolVersion:   1,
+			AgentInfo:         &a.cfg.Info,
+			AuthMethods:       a.authMethods(&p.ClientCapabilities),
+			AgentCapabilities: capabilities(),
 		}, nil
+	}, nil
+}
+
+// capabilities are what this agent serves, no more and no less.
+func capabilities() acp.AgentCapabilities {
+	return acp.AgentCapabilities{
+		LoadSession:        true,
+		PromptCapabilities: acp.PromptCapabilities{EmbeddedContext: true, Image: true},
+		McpCapabilities:    acp.McpCapabilities{Http: true, Sse: true},
+		SessionCapabilities: acp.SessionCapabilities{
+			List: &acp.SessionListCapabilities{}, Delete: &acp.SessionDeleteCapabilities{}, Resume: &acp.SessionResumeCapabilities{},
+			Close: &acp.SessionCloseCapabilities{}, AdditionalDirectories: &acp.SessionAdditionalDirectoriesCapabilities{},
+			SystemPrompt: &acp.SessionSystemPromptCapabilities{Mode: &acp.SessionSystemPromptModeCapabilities{
+				Override: &acp.SessionSystemPromptOverrideCapabilities{},
+			}},
+		},
+		Auth: acp.AgentAuthCapabilities{Logout: &acp.LogoutCapabilities{}},
+		Meta: acp.Meta{MetaKey: map[string]any{"steer": MethodSteer}},
+	}
+}
+
+// MetaKey is the key of this agent's own part of a _meta object.
+const MetaKey = "acp-agent"
+
+// MethodSteer puts a message into the running turn of a session: params
+// {sessionId, content: [ContentBlock]}, result {}. It is a request of this
+// agent's own, advertised under _meta of its capabilities. With no turn running
+// it answers -32600: send a prompt instead.
+const MethodSteer = "_acp-agent/steer"
+
+// SteerRequest is the params of MethodSteer.
+type SteerRequest struct {
+	SessionID acp.SessionId      `json:"sessionId"`
+	Content   []acp.ContentBlock `json:"content"`
+}
+
+// SteerResponse is its result.
+type SteerResponse struct{}
+
+func (a *Agent) steer(ctx context.Context, p *SteerRequest) (func() (*SteerResponse, error), error) {
+	l, err := a.session(p.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	content, err := promptContent(p.Content)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*SteerResponse, error) {
+		err := l.Steer(ctx, content, session.Source{Kind: session.SourceClient, Name: MethodSteer})
+		if errors.Is(err, loop.ErrIdle) {
+			return nil, acp.InvalidRequest(fmt.Sprintf("no prompt is running in session %s: send session/prompt", p.SessionID))
+		}
+		return nil, err
 	}, nil
 }
 
@@ -120,39 +251,31 @@ func (a *Agent) authenticate(ctx context.Context, p *acp.AuthenticateRequest) (f
 		return nil, acp.InvalidParams("methodId", fmt.Sprintf("%q is not one of the agent's authentication methods", p.MethodID))
 	}
 	return func() (*acp.AuthenticateResponse, error) {
-		return nil, a.cfg.Authenticate(ctx, p.MethodID)
+		if err := a.cfg.Authenticate(ctx, p.MethodID); err != nil {
+			return nil, err
+		}
+		a.mu.Lock()
+		a.signedOut = false
+		a.mu.Unlock()
+		return nil, nil
 	}, nil
 }
 
-func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func() (*acp.NewSessionResponse, error), error) {
-	if len(p.McpServers) > 0 {
-		return nil, acp.InvalidParams("mcpServers", "MCP servers are not served by this version: leave the list empty")
+func (a *Agent) logout(context.Context, *acp.LogoutRequest) (func() (*acp.LogoutResponse, error), error) {
+	a.mu.Lock()
+	a.signedOut = true
+	a.mu.Unlock()
+	return nil, nil
+}
+
+// signedIn fails after a logout, until authenticate succeeds.
+func (a *Agent) signedIn() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.signedOut {
+		return acp.AuthRequired("the client has logged out: call authenticate")
 	}
-	if len(p.AdditionalDirectories) > 0 {
-		return nil, acp.InvalidParams("additionalDirectories", "additional directories were not advertised: leave the list empty")
-	}
-	return func() (*acp.NewSessionResponse, error) {
-		h := session.Header{
-			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: p.Cwd,
-			Agent: a.cfg.Info.Name + "/" + a.cfg.Info.Version,
-		}
-		params, err := a.params(h)
-		if err != nil {
-			return nil, err
-		}
-		cfg, err := a.cfg.Builder.Session(ctx, params)
-		if err != nil {
-			return nil, err
-		}
-		log, err := a.cfg.Store.Create(ctx, h)
-		if err != nil {
-			return nil, acp.InternalError(fmt.Sprintf("making the session's log: %v", err))
-		}
-		if _, err := a.open(cfg, log, session.NewState(h), "startup"); err != nil {
-			return nil, err
-		}
-		return &acp.NewSessionResponse{SessionID: h.ID}, nil
-	}, nil
+	return nil
 }
 
 // params checks a session's directories.
@@ -188,8 +311,10 @@ func (a *Agent) open(cfg loop.Config, log session.Log, st *session.State, source
 	s, err := loop.New(cfg, log, st, source)
 	if err != nil {
 		_ = log.Close()
+		release(cfg)
 		return nil, acp.InternalError(fmt.Sprintf("starting the session: %v", err))
 	}
+	v.proj.tools = s.Tools
 	l := &live{Session: s, view: v}
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -219,7 +344,7 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 	if err != nil {
 		return nil, err
 	}
-	content, err := promptContent(p.Prompt, l.view.caps())
+	content, err := promptContent(p.Prompt)
 	if err != nil {
 		return nil, err
 	}
@@ -231,7 +356,11 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 		return nil, acp.SessionNotFound(p.SessionID)
 	}
 	return func() (*acp.PromptResponse, error) {
-		reason, err := slot.Prompt(content, session.Source{Kind: session.SourceUser})
+		if c, args, ok := l.view.parseCommand(content); ok {
+			reason, err := l.run(ctx, slot, c, args, content)
+			return promptResponse(reason, err)
+		}
+		reason, err := slot.Prompt(l.view.attach(ctx, content), session.Source{Kind: session.SourceUser})
 		return promptResponse(reason, err)
 	}, nil
 }

@@ -1,7 +1,15 @@
 package agent
 
 import (
+	"bytes"
+	"context"
 	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode/utf8"
 
 	"acp-agent/acp"
 	"acp-agent/session"
@@ -9,7 +17,7 @@ import (
 
 // promptContent takes the blocks of a prompt into the log's terms. Nothing is
 // dropped: what the agent did not advertise is refused with the block named.
-func promptContent(in []acp.ContentBlock, caps promptCaps) ([]session.Block, error) {
+func promptContent(in []acp.ContentBlock) ([]session.Block, error) {
 	out := make([]session.Block, 0, len(in))
 	for i, b := range in {
 		field := fmt.Sprintf("prompt[%d]", i)
@@ -38,10 +46,8 @@ func promptContent(in []acp.ContentBlock, caps promptCaps) ([]session.Block, err
 				return nil, acp.InvalidParams(field, "the resource has neither text nor blob")
 			}
 			out = append(out, blk)
-		case b.Image != nil && caps.image:
-			out = append(out, session.Block{Type: session.BlockImage, Data: b.Image.Data, MimeType: b.Image.MimeType, URI: b.Image.URI})
 		case b.Image != nil:
-			return nil, acp.InvalidParams(field, "images were not advertised in promptCapabilities: this model takes text")
+			out = append(out, session.Block{Type: session.BlockImage, Data: b.Image.Data, MimeType: b.Image.MimeType, URI: b.Image.URI})
 		case b.Audio != nil:
 			return nil, acp.InvalidParams(field, "audio was not advertised in promptCapabilities")
 		default:
@@ -54,7 +60,75 @@ func promptContent(in []acp.ContentBlock, caps promptCaps) ([]session.Block, err
 	return out, nil
 }
 
-type promptCaps struct{ image bool }
+// maxAttached bounds the text of a linked file that goes into a prompt, in
+// bytes. The model can read the rest with its tools.
+const maxAttached = 256 << 10
+
+// attach reads the files that a prompt links to and puts their text behind the
+// link, so that it is in the log and the model is sure to see it. A link that
+// cannot be read, lies outside the session's directories or is no text stays a
+// link: the model has tools to look for itself.
+func (v *view) attach(ctx context.Context, content []session.Block) []session.Block {
+	var out []session.Block
+	for i, b := range content {
+		out = append(out, b)
+		if b.Type != session.BlockResourceLink {
+			continue
+		}
+		if next := i + 1; next < len(content) && content[next].Type == session.BlockResource && content[next].URI == b.URI {
+			continue // the client has attached it already
+		}
+		if text, ok := v.linked(ctx, b.URI); ok {
+			out = append(out, session.Block{Type: session.BlockResource, URI: b.URI, MimeType: "text/plain", Text: text})
+		}
+	}
+	return out
+}
+
+// linked reads the file, or the lines of it, that a file link names.
+func (v *view) linked(ctx context.Context, uri string) (string, bool) {
+	u, err := url.Parse(uri)
+	if err != nil || u.Scheme != "file" {
+		return "", false
+	}
+	path := filepath.FromSlash(u.Path)
+	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > maxAttached {
+		return "", false
+	}
+	data, err := v.env.Files.ReadFile(ctx, path)
+	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+		return "", false
+	}
+	from, to, ok := lineRange(u.Fragment)
+	if !ok {
+		return string(data), true
+	}
+	lines := strings.SplitAfter(string(data), "\n")
+	if from > len(lines) {
+		return string(data), true
+	}
+	return strings.Join(lines[from-1:min(to, len(lines))], ""), true
+}
+
+// lineRange reads a link's fragment: L3, L3-5, L3-L5 or L3:5, as editors write it.
+func lineRange(s string) (from, to int, ok bool) {
+	s, ok = strings.CutPrefix(s, "L")
+	if !ok {
+		return 0, 0, false
+	}
+	a, b, two := strings.Cut(strings.ReplaceAll(s, ":", "-"), "-")
+	from, err := strconv.Atoi(a)
+	if err != nil || from < 1 {
+		return 0, 0, false
+	}
+	to = from
+	if two {
+		if to, err = strconv.Atoi(strings.TrimPrefix(b, "L")); err != nil || to < from {
+			return 0, 0, false
+		}
+	}
+	return from, to, true
+}
 
 // wireBlock is a log block as ACP content; nil for blocks that have no ACP form.
 func wireBlock(b *session.Block) *acp.ContentBlock {

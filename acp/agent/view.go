@@ -10,6 +10,7 @@ import (
 
 	"acp-agent/acp"
 	"acp-agent/loop"
+	"acp-agent/loop/permission"
 	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
@@ -17,12 +18,10 @@ import (
 // view is one session as its client sees it: it projects events to updates,
 // live and for a replay alike, and asks the client's permission.
 type view struct {
-	agent  *Agent
-	id     string
-	client acp.ClientCapabilities
-	tools  *tool.Registry
-	env    *tool.Env
-	proj   projection
+	agent *Agent
+	id    string
+	env   *tool.Env
+	proj  projection
 
 	mu     sync.Mutex
 	output map[string]*liveOutput
@@ -33,14 +32,21 @@ func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
 	a.mu.Lock()
 	caps := a.caps
 	a.mu.Unlock()
-	env := &tool.Env{Cwd: st.Header.Cwd, Roots: cfg.Roots, Files: cfg.Files, Environ: cfg.Environ, Seen: tool.NewSeen(), Progress: func(tool.Progress) {}}
-	return &view{
-		agent: a, id: st.Header.ID, client: caps, tools: cfg.Tools, env: env,
-		proj: projection{notices: caps.Session != nil && caps.Session.Notices != nil, tools: cfg.Tools, env: env},
+	cwd := st.Header.Cwd
+	if dir := st.Config[loop.ConfigCwd]; dir != "" {
+		cwd = dir
 	}
+	env := &tool.Env{Cwd: cwd, Roots: cfg.Roots, Files: cfg.Files, Environ: cfg.Environ, Seen: tool.NewSeen(), Progress: func(tool.Progress) {}}
+	base := cfg.Tools
+	v := &view{agent: a, id: st.Header.ID, env: env}
+	v.proj = projection{
+		notices: caps.Session != nil && caps.Session.Notices != nil, compaction: caps.Session != nil && caps.Session.Compaction != nil,
+		plans: caps.Plan != nil, tools: func() *tool.Registry { return base }, env: env, options: a.options,
+		now: loop.Settings{Mode: st.Mode, Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
+	}
+	v.proj.settings(st)
+	return v
 }
-
-func (v *view) caps() promptCaps { return promptCaps{image: v.env.Images} }
 
 // cancelledGrace is how long an update of a cancelled turn waits for a client
 // that does not read.
@@ -133,9 +139,34 @@ func (v *view) Ask(ctx context.Context, q *loop.Question) (string, error) {
 // projection turns events into updates. It is the same for live and replay; a
 // replay also shows what live has streamed as deltas.
 type projection struct {
-	notices bool
-	tools   *tool.Registry
-	env     *tool.Env
+	// What the client takes beyond the baseline.
+	notices, compaction, plans bool
+	tools                      func() *tool.Registry
+	env                        *tool.Env
+	// options makes the option list of settings; now are those in force.
+	options func(loop.Settings) []acp.SessionConfigOption
+	now     loop.Settings
+}
+
+// settings takes over what a log says of the settings.
+func (p *projection) settings(st *session.State) {
+	if p.now.Mode == "" {
+		p.now.Mode = permission.ModeDefault
+	}
+	for id, value := range st.Config {
+		p.set(id, value)
+	}
+}
+
+func (p *projection) set(id, value string) {
+	switch id {
+	case loop.ConfigModel:
+		p.now.Model = value
+	case loop.ConfigEffort:
+		p.now.Effort = value
+	case loop.ConfigCwd:
+		p.now.Cwd = value
+	}
 }
 
 func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate {
@@ -156,26 +187,94 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 	case *session.ToolResult:
 		return one(acp.SessionUpdate{ToolCallUpdate: toolResult(d)})
 	case *session.TodoWrite:
-		return one(acp.SessionUpdate{Plan: planOf(d.Todos)})
+		return one(p.plan(d.Todos))
+	case *session.Compaction:
+		return p.compacted(d, replay)
+	}
+	if replay {
+		return nil
+	}
+	return p.liveUpdates(ev)
+}
+
+// liveUpdates are those of events that a replay does not show: the state they
+// set is in the answer to session/load, or was for the moment.
+func (p *projection) liveUpdates(ev session.Event) []acp.SessionUpdate {
+	switch d := ev.Data.(type) {
 	case *session.SessionTitle:
-		return one(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set(d.Title)}})
+		return one(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set(d.Title), UpdatedAt: acp.Set(ev.Time.UTC().Format(time.RFC3339))}})
 	case *session.UsageReport:
-		if d.Window > 0 && !replay {
+		if d.Window > 0 {
 			return one(acp.SessionUpdate{UsageUpdate: usageUpdate(d)})
 		}
-	case *session.Notice:
-		if !replay {
-			return p.notice(d.Severity, d.Text, d.Detail)
+	case *session.ModeSet:
+		p.now.Mode = d.Mode
+		return []acp.SessionUpdate{
+			{CurrentModeUpdate: &acp.CurrentModeUpdate{CurrentModeID: d.Mode}},
+			{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: p.options(p.now)}},
 		}
+	case *session.ConfigSet:
+		p.set(d.ID, d.Value)
+		if d.ID != loop.ConfigCwd {
+			return one(acp.SessionUpdate{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: p.options(p.now)}})
+		}
+	case *session.Notice:
+		return p.notice(d.Severity, d.Text, d.Detail)
 	case *session.TurnEnd:
-		if d.Reason.Message != "" && !replay {
+		if d.Reason.Message != "" {
 			return p.notice("warning", d.Reason.Message, "")
 		}
 	}
 	return nil
 }
 
+// planID is the id of the session's one plan, for clients that take plans by id.
+const planID = "todo"
+
+func (p *projection) plan(todos []session.Todo) acp.SessionUpdate {
+	plan := planOf(todos)
+	if p.plans {
+		return acp.SessionUpdate{PlanUpdate: &acp.PlanUpdate{Plan: acp.PlanUpdateContent{Items: &acp.PlanItems{PlanID: planID, Entries: plan.Entries}}}}
+	}
+	return acp.SessionUpdate{Plan: plan}
+}
+
+// compacted shows a compaction to clients that take it; to the others a word
+// that it has happened.
+func (p *projection) compacted(d *session.Compaction, replay bool) []acp.SessionUpdate {
+	if !p.compaction {
+		switch {
+		case replay:
+			return nil
+		case d.Status == "completed":
+			return p.notice("info", "The older part of the conversation was replaced by a summary.", "")
+		case d.Status == "failed":
+			return p.notice("warning", "The conversation could not be compacted: "+d.Error, "")
+		}
+		return nil
+	}
+	if replay && d.Status == "in_progress" {
+		return nil
+	}
+	u := &acp.CompactionUpdate{CompactionID: d.ID, Status: acp.CompactionStatus(d.Status), Error: d.Error}
+	if d.Status == "completed" {
+		for i := range d.Content {
+			if b := wireBlock(&d.Content[i]); b != nil {
+				u.Summary = append(u.Summary, *b)
+			}
+		}
+	}
+	return one(acp.SessionUpdate{CompactionUpdate: u})
+}
+
 func one(u acp.SessionUpdate) []acp.SessionUpdate { return []acp.SessionUpdate{u} }
+
+// sendUsage shows how full the context is, when it is known.
+func (v *view) sendUsage(d *session.UsageReport) {
+	if d != nil && d.Window > 0 {
+		v.send(v.agent.ctx, acp.SessionUpdate{UsageUpdate: usageUpdate(d)})
+	}
+}
 
 func usageUpdate(d *session.UsageReport) *acp.UsageUpdate {
 	u := &acp.UsageUpdate{Used: uint64(max(0, d.Usage.Context())), Size: uint64(d.Window)}
@@ -212,6 +311,9 @@ const NoticeMeta = "acp-agent/notice"
 func userChunks(d *session.UserMessage) []acp.SessionUpdate {
 	var out []acp.SessionUpdate
 	for i := range d.Content {
+		if i > 0 && d.Content[i].Type == session.BlockResource && d.Content[i-1].Type == session.BlockResourceLink && d.Content[i].URI == d.Content[i-1].URI {
+			continue // what the agent read behind a link
+		}
 		if b := wireBlock(&d.Content[i]); b != nil {
 			out = append(out, acp.SessionUpdate{UserMessageChunk: &acp.ContentChunk{Content: *b, MessageID: d.ID}})
 		}
@@ -235,7 +337,7 @@ func assistantChunks(d *session.AssistantMessage) []acp.SessionUpdate {
 
 // look describes a call by its tool; a tool that is gone by its name alone.
 func (p *projection) look(name string, input []byte) tool.View {
-	if t, ok := p.tools.Get(name); ok {
+	if t, ok := p.tools().Get(name); ok {
 		return t.View(p.env, input)
 	}
 	return tool.View{Title: name}
@@ -244,7 +346,7 @@ func (p *projection) look(name string, input []byte) tool.View {
 func (p *projection) toolCall(d *session.ToolCall) *acp.ToolCall {
 	v := p.look(d.Name, []byte(d.Arguments))
 	kind := tool.KindOther
-	if t, ok := p.tools.Get(d.Name); ok {
+	if t, ok := p.tools().Get(d.Name); ok {
 		kind = t.Spec().Kind
 	}
 	if v.Title == "" {

@@ -1,22 +1,73 @@
 package main
 
 import (
+	"bytes"
+	"os"
 	"path/filepath"
+	"strconv"
 
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
+	"acp-agent/hooks/claudecode"
 	"acp-agent/hooks/codex"
 )
 
+// hookOptions are what a session adds to the hooks of its directory.
+type hookOptions struct {
+	mcp      hooks.MCPCaller
+	prompter hooks.Prompter
+	deliver  func(t hooks.Text, rewake bool)
+	notify   func(hooks.Text)
+	envFile  func(sessionID string) string
+}
+
+// systemCodexDir is where an administrator configures Codex.
+const systemCodexDir = "/etc/codex"
+
 // loadHooks reads the hooks that a session in a directory has, both dialects,
 // and what is wrong with their files. Nothing is started.
-func loadHooks(cfg *config.Config, cwd string) (*hooks.Set, []hooks.Problem) {
+func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hooks.Problem) {
 	env := hooks.Environ(cfg.HookEnviron())
-	files, problems := codex.Discover(codex.DiscoverOptions{Extra: cfg.Hooks.CodexFiles})
-	cx, more := codex.New(codex.Options{Files: files, Env: env, Home: cfg.Home()})
+	home := cfg.Home()
+	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
+		Env: env, Cwd: cwd, Home: home, ConfigDir: cfg.Hooks.ClaudeDir, Extra: cfg.Hooks.ClaudeFiles,
+	})
+	// The environment has lost the providers' keys already, but for those that
+	// the config file lets through.
+	cc := claudecode.New(claudecode.Config{
+		Files: ccFiles, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{},
+		EnvFile: o.envFile, MCP: o.mcp, Prompter: o.prompter,
+	})
+	cxFiles, more := codex.Discover(codex.DiscoverOptions{
+		Cwd: cwd, Home: home, CodexHome: cfg.Hooks.CodexDir, SystemDir: systemCodexDir, Extra: cfg.Hooks.CodexFiles,
+	})
+	problems = append(problems, more...)
+	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
 	set := hooks.NewEngine(hooks.Options{
-		Dialects: []hooks.Dialect{cx}, ProjectDir: cwd,
-		Trust: hooks.OpenTrust(cfg.StateDir), SpillDir: filepath.Join(cfg.StateDir, "hook-output"),
+		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: hooks.OpenTrust(cfg.StateDir),
+		SpillDir: filepath.Join(cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify,
 	})
 	return set, append(problems, more...)
+}
+
+// passwdShell is the person's shell by the user database, which Codex runs hooks
+// with.
+func passwdShell() string {
+	data, err := os.ReadFile("/etc/passwd")
+	if err != nil {
+		return ""
+	}
+	return codex.PasswdShell(string(data), strconv.Itoa(os.Getuid()))
+}
+
+// describeHooks says for a person which hooks run in a directory.
+func (w *wiring) describeHooks(cwd string) string {
+	if !w.cfg.Hooks.Enabled {
+		return "Hooks are switched off."
+	}
+	set, problems := loadHooks(w.cfg, cwd, hookOptions{})
+	defer set.Close()
+	var b bytes.Buffer
+	listHooks(&b, w.cfg, set.Handlers(), problems)
+	return b.String()
 }

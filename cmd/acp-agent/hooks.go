@@ -1,9 +1,6 @@
 package main
 
 import (
-	"os"
-	"path/filepath"
-
 	"acp-agent/hooks"
 	"acp-agent/hooks/claudecode"
 	"acp-agent/hooks/codex"
@@ -17,39 +14,13 @@ type loadedHooks struct {
 	problems []hooks.Problem
 }
 
-// hookOptions are what a session adds to the hooks of its directory.
-type hookOptions struct {
-	mcp      hooks.MCPCaller
-	prompter hooks.Prompter
-	deliver  func(t hooks.Text, rewake bool)
-	notify   func(hooks.Text)
-	envFile  func(sessionID string) string
-}
-
-// loadHooks reads the hook files of both dialects for a directory; nil when
-// hooks are switched off. It starts nothing.
+// loadHooks reads the hook files of both dialects for a session; nil when hooks
+// are switched off. It starts nothing.
 func (w *wiring) loadHooks(cwd string, o hookOptions) *loadedHooks {
 	if !w.cfg.Hooks.Enabled {
 		return nil
 	}
-	env := hooks.Environ(w.cfg.HookEnviron())
-	home := w.cfg.Home()
-	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
-		Env: env, Cwd: cwd, Home: home, ConfigDir: w.cfg.Hooks.ClaudeDir, Extra: w.cfg.Hooks.ClaudeFiles,
-	})
-	cc := claudecode.New(claudecode.Config{
-		Files: ccFiles, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{}, EnvFile: o.envFile, MCP: o.mcp, Prompter: o.prompter,
-	})
-	cxFiles, more := codex.Discover(codex.DiscoverOptions{
-		Cwd: cwd, Home: home, CodexHome: w.cfg.Hooks.CodexDir, SystemDir: "/etc/codex", Extra: w.cfg.Hooks.CodexFiles,
-	})
-	problems = append(problems, more...)
-	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Home: home, MCP: o.mcp})
-	problems = append(problems, more...)
-	set := hooks.NewEngine(hooks.Options{
-		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: hooks.OpenTrust(w.cfg.StateDir),
-		SpillDir: filepath.Join(w.cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify,
-	})
+	set, problems := loadHooks(w.cfg, cwd, o)
 	return &loadedHooks{set: set, problems: problems}
 }
 

@@ -55,7 +55,7 @@ func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, set *hooks.Se
 	if abs, err = directory(dir); err != nil {
 		return nil, "", nil, nil, err
 	}
-	set, problems = loadHooks(cfg, abs)
+	set, problems = loadHooks(cfg, abs, hookOptions{})
 	return cfg, abs, set, problems, nil
 }
 

@@ -14,6 +14,7 @@ import (
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/loop"
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/anthropic"
 	"acp-agent/loop/model/openai"
 	"acp-agent/loop/model/replay"
 	"acp-agent/session"
@@ -75,6 +76,30 @@ func (m *models) defaultRef() (string, error) {
 	return ref.String(), nil
 }
 
+// known are the models to choose from: those of the table, and of the config
+// file, whose provider has a key. A replay has only itself.
+func (m *models) known() []model.Info {
+	if m.replay != nil {
+		return []model.Info{{Ref: replayRef}}
+	}
+	var out []model.Info
+	for _, name := range m.cfg.ProviderNames() {
+		if _, err := m.cfg.Key(name); err != nil {
+			continue
+		}
+		p, err := m.cfg.Provider(name)
+		if err != nil {
+			continue
+		}
+		for _, n := range p.Models {
+			info := lookup(p, n)
+			info.Ref = name + "/" + n
+			out = append(out, info)
+		}
+	}
+	return out
+}
+
 // retry is the retry policy: a replay waits for nothing.
 func (m *models) retry(max int) loop.RetryPolicy {
 	p := loop.RetryPolicy{Max: max, Base: 500 * time.Millisecond, Cap: 10 * time.Second, MaxAfter: 60 * time.Second}
@@ -119,6 +144,14 @@ func (m *models) make(ref string) (modelClient, error) {
 		return modelClient{}, &model.Error{Kind: model.KindAuth, Message: err.Error()}
 	}
 	return m.adapter(r, p, key)
+}
+
+// lookup is what is known of a provider's model.
+func lookup(p config.Provider, name string) model.Info {
+	if p.Wire == config.WireMessages {
+		return anthropic.Lookup(p.Name, name)
+	}
+	return openai.Lookup(p.Name, name)
 }
 
 // finish fails when a recording was not used up, or was asked for too much.

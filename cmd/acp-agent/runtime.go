@@ -73,7 +73,8 @@ func (w *wiring) finish() error { return w.models.finish() }
 
 func (w *wiring) agentConfig() agent.Config {
 	return agent.Config{
-		Store: w, Builder: w, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
+		Context: w.ctx, Store: w, Catalog: w, Builder: w, Models: w.models.known,
+		CommandDirs: w.commandDirs, DescribeHooks: w.describeHooks, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
 		AuthMethods: authMethods(), Authenticate: w.authenticate,
 		NewID: newID, Now: time.Now, Log: w.log,
 	}
@@ -130,6 +131,47 @@ func (w *wiring) Open(ctx context.Context, id string, visit func(session.Event) 
 	return s.Open(ctx, id, visit)
 }
 
+// List implements session.Catalog.
+func (w *wiring) List(ctx context.Context) ([]session.Info, error) {
+	s, err := w.open()
+	if err != nil {
+		return nil, err
+	}
+	return s.List(ctx)
+}
+
+// Delete implements session.Catalog.
+func (w *wiring) Delete(ctx context.Context, id string) error {
+	s, err := w.open()
+	if err != nil {
+		return err
+	}
+	return s.Delete(ctx, id)
+}
+
+// system is a session's system prompt: the agent's own, with the client's behind
+// it or in its place.
+func system(p *agent.SessionParams) string {
+	own := prompt.System(prompt.Environment{Cwd: p.Header.Cwd, Roots: p.Header.AdditionalDirectories, OS: runtime.GOOS})
+	switch {
+	case p.OverrideSystem:
+		return p.System
+	case p.System != "":
+		return own + "\n" + p.System
+	}
+	return own
+}
+
+// files is a session's file layer: the client's where it offers one and the
+// config prefers it, with the disk as the judge; else the disk.
+func (w *wiring) files(p *agent.SessionParams) tool.Files {
+	disk := file.Disk(p.Roots)
+	if !w.cfg.Client.Files || p.Read == nil && p.Write == nil {
+		return disk
+	}
+	return file.Guard(p.Read, p.Write, disk)
+}
+
 // Session implements agent.Builder.
 func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config, error) {
 	ref, err := w.models.defaultRef()
@@ -150,8 +192,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	loaded := w.loadHooks(h.Cwd, hookOptions{})
 	cfg := loop.Config{
 		Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
-		System:  prompt.System(prompt.Environment{Cwd: h.Cwd, Roots: h.AdditionalDirectories, OS: runtime.GOOS}),
-		Environ: w.cfg.Environ(), Files: file.Disk(p.Roots), Roots: p.Roots,
+		System: system(p), Environ: w.cfg.Environ(), Files: w.files(p), Roots: p.Roots, Instructions: w.instructions(h.Cwd),
 		Limits:        loop.Limits{Steps: w.cfg.Limits.MaxSteps, Continuations: w.cfg.Limits.StopContinuations},
 		Retry:         w.models.retry(w.cfg.Limits.Retries),
 		TranscriptDir: filepath.Join(w.cfg.StateDir, "transcripts"), Transcribers: transcriber,
@@ -164,6 +205,9 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 			return err
 		},
 		Version: version(), NewID: newID, Now: time.Now, Log: w.log,
+	}
+	if w.cfg.Client.Terminal {
+		cfg.Terminal = p.Terminal
 	}
 	if loaded != nil {
 		cfg.Hooks, cfg.Trust, cfg.Notices = loaded.set, trustGate{loaded.set}, loaded.notices()

@@ -80,12 +80,14 @@ func TestPrecedence(t *testing.T) {
 	}{
 		{"file", Flags{}, nil, "deepseek/file", slog.LevelDebug, "/file", "plan"},
 		{
-			"variable", Flags{},
+			"variable",
+			Flags{},
 			[]string{"ACP_AGENT_MODEL=openai/variable", "ACP_AGENT_LOG_LEVEL=info", "ACP_AGENT_STATE_DIR=/variable", "ACP_AGENT_MODE=default"},
 			"openai/variable", slog.LevelInfo, "/variable", "default",
 		},
 		{
-			"flag", Flags{Model: "replay:/flag", LogLevel: "error", StateDir: "/flag", Mode: "acceptEdits"},
+			"flag",
+			Flags{Model: "replay:/flag", LogLevel: "error", StateDir: "/flag", Mode: "acceptEdits"},
 			[]string{"ACP_AGENT_MODEL=openai/variable", "ACP_AGENT_LOG_LEVEL=info", "ACP_AGENT_STATE_DIR=/variable", "ACP_AGENT_MODE=default"},
 			"replay:/flag", slog.LevelError, "/flag", "acceptEdits",
 		},

@@ -1,0 +1,106 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"acp-agent/acp"
+	"acp-agent/loop/tool"
+)
+
+// client is what a session's client offers beside its user: files and
+// terminals. Each is used only where it was advertised.
+type client struct {
+	agent *Agent
+	id    string
+}
+
+type clientReader struct{ *client }
+
+// ReadFile implements tool.Files.
+func (c clientReader) ReadFile(ctx context.Context, path string) ([]byte, error) {
+	var res acp.ReadTextFileResponse
+	err := c.agent.conn.Call(ctx, acp.MethodFSReadTextFile, &acp.ReadTextFileRequest{SessionID: c.id, Path: path}, &res)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s through the client: %w", path, err)
+	}
+	return []byte(res.Content), nil
+}
+
+// WriteFile implements tool.Files; the client offers reading only.
+func (clientReader) WriteFile(context.Context, string, []byte) error {
+	return errors.New("the client does not write files")
+}
+
+type clientWriter struct{ *client }
+
+// ReadFile implements tool.Files; the client offers writing only.
+func (clientWriter) ReadFile(context.Context, string) ([]byte, error) {
+	return nil, errors.New("the client does not read files")
+}
+
+// WriteFile implements tool.Files.
+func (c clientWriter) WriteFile(ctx context.Context, path string, data []byte) error {
+	req := &acp.WriteTextFileRequest{SessionID: c.id, Path: path, Content: string(data)}
+	if err := c.agent.conn.Call(ctx, acp.MethodFSWriteTextFile, req, nil); err != nil {
+		return fmt.Errorf("writing %s through the client: %w", path, err)
+	}
+	return nil
+}
+
+type clientTerminal struct{ *client }
+
+// releaseWait bounds the calls that clean up a terminal after a cancel.
+const releaseWait = 2 * time.Second
+
+// Run implements tool.Terminal: create, show, wait, read, and release whatever
+// happens in between.
+func (c clientTerminal) Run(ctx context.Context, cmd tool.TerminalCommand, shown func(id string)) (exit tool.TerminalExit, err error) {
+	limit := uint64(cmd.OutputLimit)
+	req := &acp.CreateTerminalRequest{SessionID: c.id, Command: cmd.Command, Args: cmd.Args, Cwd: cmd.Cwd, OutputByteLimit: &limit}
+	for _, kv := range cmd.Env {
+		name, value, _ := strings.Cut(kv, "=")
+		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
+	}
+	var created acp.CreateTerminalResponse
+	if err := c.agent.conn.Call(ctx, acp.MethodTerminalCreate, req, &created); err != nil {
+		return exit, fmt.Errorf("creating a terminal: %w", err)
+	}
+	id := created.TerminalID
+	defer func() {
+		rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
+		defer cancel()
+		if rerr := c.agent.conn.Call(rctx, acp.MethodTerminalRelease, &acp.ReleaseTerminalRequest{SessionID: c.id, TerminalID: id}, nil); rerr != nil {
+			c.agent.cfg.Log.Warn("a terminal was not released", "session", c.id, "terminal", id, "error", rerr)
+		}
+	}()
+	shown(id)
+	var done acp.WaitForTerminalExitResponse
+	werr := c.agent.conn.Call(ctx, acp.MethodTerminalWaitForExit, &acp.WaitForTerminalExitRequest{SessionID: c.id, TerminalID: id}, &done)
+	octx := ctx
+	if ctx.Err() != nil {
+		var cancel context.CancelFunc
+		octx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
+		defer cancel()
+		if kerr := c.agent.conn.Call(octx, acp.MethodTerminalKill, &acp.KillTerminalRequest{SessionID: c.id, TerminalID: id}, nil); kerr != nil {
+			c.agent.cfg.Log.Warn("a terminal was not killed", "session", c.id, "terminal", id, "error", kerr)
+		}
+	}
+	var out acp.TerminalOutputResponse
+	if oerr := c.agent.conn.Call(octx, acp.MethodTerminalOutput, &acp.TerminalOutputRequest{SessionID: c.id, TerminalID: id}, &out); oerr != nil && werr == nil {
+		return exit, fmt.Errorf("reading the terminal's output: %w", oerr)
+	}
+	exit.Output, exit.Truncated = out.Output, out.Truncated
+	if done.ExitCode != nil {
+		n := int(*done.ExitCode)
+		exit.ExitCode = &n
+	}
+	exit.Signal = done.Signal
+	if werr != nil {
+		return exit, fmt.Errorf("waiting for the command in the terminal: %w", werr)
+	}
+	return exit, nil
+}

@@ -1,0 +1,229 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strings"
+
+	"acp-agent/acp"
+	"acp-agent/loop"
+	"acp-agent/session"
+)
+
+// command is a slash command: one of the agent's own, or a prompt that a file
+// holds.
+type command struct {
+	name, description, hint string
+	// path is the file of a prompt command.
+	path string
+}
+
+var builtin = []command{
+	{name: "compact", description: "Replace the older part of the conversation by a summary.", hint: "what to keep in mind (optional)"},
+	{name: "model", description: "Show or switch the model.", hint: "provider/name"},
+	{name: "mode", description: "Show or switch the permission mode.", hint: "default, acceptEdits, plan or bypassPermissions"},
+	{name: "hooks", description: "Show which hooks run here, and which do not and why."},
+	{name: "status", description: "Show the session: model, mode, directory, use of the context."},
+	{name: "help", description: "Show the commands."},
+}
+
+// commands lists what can be typed: the agent's own commands, then those of
+// command files, of which the project's win over the person's. The files are
+// read each time: a new one counts at once.
+func (v *view) commands() []command {
+	out := slices.Clone(builtin)
+	seen := map[string]bool{}
+	for _, c := range out {
+		seen[c.name] = true
+	}
+	for _, dir := range v.agent.cfg.CommandDirs(v.env.Cwd) {
+		for _, c := range commandFiles(dir) {
+			if !seen[c.name] {
+				seen[c.name] = true
+				out = append(out, c)
+			}
+		}
+	}
+	return out
+}
+
+// maxCommands bounds what a directory of command files may add.
+const maxCommands = 200
+
+func commandFiles(dir string) []command {
+	var out []command
+	_ = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(d.Name(), ".md") || len(out) >= maxCommands {
+			return nil // a directory that cannot be read has no commands
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return nil
+		}
+		name := strings.ReplaceAll(strings.TrimSuffix(filepath.ToSlash(rel), ".md"), "/", ":")
+		if strings.ContainsAny(name, " \t\n") {
+			return nil
+		}
+		front, _ := readCommand(path)
+		if front.description == "" {
+			front.description = "Prompt from " + path
+		}
+		out = append(out, command{name: name, description: front.description, hint: front.hint, path: path})
+		return nil
+	})
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	return out
+}
+
+// front is the front matter of a command file, as far as it is used.
+type front struct{ description, hint string }
+
+// maxCommandFile bounds a command file, in bytes.
+const maxCommandFile = 256 << 10
+
+// readCommand splits a command file into its front matter and its prompt.
+func readCommand(path string) (front, string) {
+	st, err := os.Stat(path)
+	if err != nil || st.Size() > maxCommandFile {
+		return front{}, ""
+	}
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return front{}, ""
+	}
+	text := string(data)
+	rest, ok := strings.CutPrefix(text, "---\n")
+	if !ok {
+		return front{}, text
+	}
+	head, body, ok := strings.Cut(rest, "\n---\n")
+	if !ok {
+		return front{}, text
+	}
+	var f front
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(line, ":")
+		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		switch strings.TrimSpace(key) {
+		case "description":
+			f.description = value
+		case "argument-hint":
+			f.hint = value
+		}
+	}
+	return f, body
+}
+
+// sendCommands tells the client what can be typed.
+func (v *view) sendCommands() {
+	up := &acp.AvailableCommandsUpdate{}
+	for _, c := range v.commands() {
+		w := acp.AvailableCommand{Name: c.name, Description: c.description}
+		if c.hint != "" {
+			w.Input = &acp.AvailableCommandInput{Hint: c.hint}
+		}
+		up.AvailableCommands = append(up.AvailableCommands, w)
+	}
+	v.send(v.agent.ctx, acp.SessionUpdate{AvailableCommandsUpdate: up})
+}
+
+// parseCommand reads a prompt that is a command: its first block is text that
+// begins with /name, as one of the session's commands is called.
+func (v *view) parseCommand(content []session.Block) (command, string, bool) {
+	if len(content) == 0 || content[0].Type != session.BlockText || !strings.HasPrefix(content[0].Text, "/") {
+		return command{}, "", false
+	}
+	name, args, _ := strings.Cut(strings.TrimSpace(content[0].Text[1:]), " ")
+	if n, rest, ok := strings.Cut(name, "\n"); ok {
+		name, args = n, rest+" "+args
+	}
+	for _, c := range v.commands() {
+		if c.name == name {
+			return c, strings.TrimSpace(args), true
+		}
+	}
+	return command{}, "", false
+}
+
+// expand makes the prompt of a command file: $ARGUMENTS and $1 to $9 stand for
+// what was typed after the name; without them it follows the prompt.
+func expand(path, args string) string {
+	_, body := readCommand(path)
+	if !strings.Contains(body, "$") {
+		if args != "" {
+			body = strings.TrimRight(body, "\n") + "\n\n" + args
+		}
+		return body
+	}
+	words := strings.Fields(args)
+	pairs := []string{"$ARGUMENTS", args}
+	for i := range 9 {
+		w := ""
+		if i < len(words) {
+			w = words[i]
+		}
+		pairs = append(pairs, fmt.Sprintf("$%d", i+1), w)
+	}
+	return strings.NewReplacer(pairs...).Replace(body)
+}
+
+// run carries out a command in the turn slot it is given.
+func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string, content []session.Block) (session.EndReason, error) {
+	if c.path != "" {
+		body := expand(c.path, args)
+		prompt := append([]session.Block{session.Text(body)}, content[1:]...)
+		return slot.Prompt(prompt, session.Source{Kind: session.SourceUser, Name: "/" + c.name})
+	}
+	say := func(format string, a ...any) (session.EndReason, error) {
+		return slot.Tell(session.Notice{Severity: "info", Text: fmt.Sprintf(format, a...), Source: session.Source{Kind: session.SourceAgent, Name: "/" + c.name}})
+	}
+	switch c.name {
+	case "compact":
+		return slot.Compact(args)
+	case "model", "mode":
+		s, err := l.Settings(ctx)
+		if err != nil {
+			slot.Release()
+			return session.EndReason{}, err
+		}
+		current := map[string]string{"model": s.Model, "mode": s.Mode}[c.name]
+		if args == "" {
+			return say("%s: %s", c.name, current)
+		}
+		if err := l.set(ctx, c.name, args); err != nil {
+			return say("%v", err)
+		}
+		return say("%s: %s", c.name, args)
+	case "hooks":
+		return say("%s", l.view.agent.cfg.DescribeHooks(l.view.env.Cwd))
+	case "status":
+		return say("%s", l.status(ctx))
+	}
+	var b strings.Builder
+	for _, c := range l.view.commands() {
+		fmt.Fprintf(&b, "/%s %s\n    %s\n", c.name, c.hint, c.description)
+	}
+	return say("%s", strings.TrimSpace(b.String()))
+}
+
+func (l *live) status(ctx context.Context) string {
+	s, err := l.Settings(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "session: %s\nmodel: %s\nmode: %s\ndirectory: %s\ntools: %s\n", l.ID(), s.Model, s.Mode, s.Cwd, strings.Join(l.Tools().Names(), ", "))
+	_ = l.Do(ctx, func(st *session.State) error {
+		fmt.Fprintf(&b, "turns: %d\ncompactions: %d\n", st.Turns, st.Compactions)
+		fmt.Fprintf(&b, "tokens: %d in, %d out, %d from the cache\n", st.Total.InputTokens, st.Total.OutputTokens, st.Total.CacheReadTokens)
+		if st.Used != nil && st.Used.Window > 0 {
+			fmt.Fprintf(&b, "context: %d of %d tokens\n", st.Used.Usage.Context(), st.Used.Window)
+		}
+		return nil
+	})
+	return strings.TrimSpace(b.String())
+}

@@ -1,0 +1,431 @@
+package agent
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"acp-agent/acp"
+	"acp-agent/loop"
+	"acp-agent/session"
+)
+
+// setup is what the requests that make a session active have in common.
+type setup struct {
+	cwd     string
+	dirs    []string
+	servers []acp.McpServer
+	system  *acp.SystemPrompt
+}
+
+func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func() (*acp.NewSessionResponse, error), error) {
+	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	return func() (*acp.NewSessionResponse, error) {
+		h := session.Header{
+			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: p.Cwd,
+			AdditionalDirectories: p.AdditionalDirectories, Agent: a.cfg.Info.Name + "/" + a.cfg.Info.Version,
+		}
+		cfg, err := a.build(ctx, h, su)
+		if err != nil {
+			return nil, err
+		}
+		log, err := a.cfg.Store.Create(ctx, h)
+		if err != nil {
+			return nil, acp.InternalError(fmt.Sprintf("making the session's log: %v", err))
+		}
+		l, err := a.open(cfg, log, session.NewState(h), "startup")
+		if err != nil {
+			return nil, err
+		}
+		modes, options, err := l.settings(ctx)
+		if err != nil {
+			return nil, err
+		}
+		acp.AfterReply(ctx, l.view.sendCommands)
+		return &acp.NewSessionResponse{SessionID: h.ID, Modes: modes, ConfigOptions: options}, nil
+	}, nil
+}
+
+// build checks what a client asked for and makes the session's configuration.
+func (a *Agent) build(ctx context.Context, h session.Header, su setup) (loop.Config, error) {
+	if err := a.signedIn(); err != nil {
+		return loop.Config{}, err
+	}
+	h.Cwd, h.AdditionalDirectories = su.cwd, su.dirs
+	params, err := a.params(h)
+	if err != nil {
+		return loop.Config{}, err
+	}
+	if params.System, params.OverrideSystem, err = systemPrompt(su.system); err != nil {
+		return loop.Config{}, err
+	}
+	if params.Servers, err = servers(su.servers); err != nil {
+		return loop.Config{}, err
+	}
+	cl := &client{agent: a, id: h.ID}
+	if params.Client.FS.ReadTextFile {
+		params.Read = clientReader{cl}
+	}
+	if params.Client.FS.WriteTextFile {
+		params.Write = clientWriter{cl}
+	}
+	if params.Client.Terminal {
+		params.Terminal = clientTerminal{cl}
+	}
+	return a.cfg.Builder.Session(ctx, params)
+}
+
+// systemPrompt reads a client's system prompt: text blocks, appended to the
+// agent's own or in its place.
+func systemPrompt(p *acp.SystemPrompt) (text string, override bool, err error) {
+	if p == nil {
+		return "", false, nil
+	}
+	switch p.Mode {
+	case acp.SystemPromptModeAppend:
+	case acp.SystemPromptModeOverride:
+		override = true
+	default:
+		return "", false, acp.InvalidParams("systemPrompt.mode", fmt.Sprintf("%q is not a mode of this agent: use append or override", p.Mode))
+	}
+	if len(p.Content) == 0 {
+		return "", false, acp.InvalidParams("systemPrompt.content", "it is empty: send at least one text block")
+	}
+	var parts []string
+	for i, b := range p.Content {
+		if b.Text == nil {
+			return "", false, acp.InvalidParams(fmt.Sprintf("systemPrompt.content[%d]", i), "only text blocks are taken")
+		}
+		parts = append(parts, b.Text.Text)
+	}
+	return strings.Join(parts, "\n\n"), override, nil
+}
+
+// servers takes a client's MCP servers into the agent's terms. Only what the
+// protocol requires of an entry is required here.
+func servers(in []acp.McpServer) ([]Server, error) {
+	out := make([]Server, 0, len(in))
+	names := map[string]bool{}
+	for i, m := range in {
+		field := fmt.Sprintf("mcpServers[%d]", i)
+		var s Server
+		switch {
+		case m.Stdio != nil:
+			s = Server{Name: m.Stdio.Name, Command: m.Stdio.Command, Args: m.Stdio.Args}
+			for _, e := range m.Stdio.Env {
+				s.Env = append(s.Env, e.Name+"="+e.Value)
+			}
+			if s.Command == "" {
+				return nil, acp.InvalidParams(field+".command", "it is empty: name the program to start")
+			}
+		case m.HTTP != nil:
+			s = Server{Name: m.HTTP.Name, URL: m.HTTP.URL, Headers: headers(m.HTTP.Headers)}
+		case m.SSE != nil:
+			s = Server{Name: m.SSE.Name, URL: m.SSE.URL, Headers: headers(m.SSE.Headers), SSE: true}
+		default:
+			return nil, acp.InvalidParams(field, "this kind of MCP server is not supported: use stdio, http or sse")
+		}
+		if s.Name == "" {
+			return nil, acp.InvalidParams(field+".name", "it is empty: name the server")
+		}
+		if s.Command == "" && s.URL == "" {
+			return nil, acp.InvalidParams(field+".url", "it is empty: give the server's address")
+		}
+		if names[s.Name] {
+			return nil, acp.InvalidParams(field+".name", fmt.Sprintf("there is another server named %q", s.Name))
+		}
+		names[s.Name] = true
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+func headers(in []acp.HttpHeader) map[string]string {
+	out := map[string]string{}
+	for _, h := range in {
+		out[h.Name] = h.Value
+	}
+	return out
+}
+
+func (a *Agent) loadSession(ctx context.Context, p *acp.LoadSessionRequest) (func() (*acp.LoadSessionResponse, error), error) {
+	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	return func() (*acp.LoadSessionResponse, error) {
+		modes, options, err := a.restore(ctx, p.SessionID, su, true)
+		if err != nil {
+			return nil, err
+		}
+		return &acp.LoadSessionResponse{Modes: modes, ConfigOptions: options}, nil
+	}, nil
+}
+
+func (a *Agent) resumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (func() (*acp.ResumeSessionResponse, error), error) {
+	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	return func() (*acp.ResumeSessionResponse, error) {
+		modes, options, err := a.restore(ctx, p.SessionID, su, false)
+		if err != nil {
+			return nil, err
+		}
+		return &acp.ResumeSessionResponse{Modes: modes, ConfigOptions: options}, nil
+	}, nil
+}
+
+// restore makes a stored session active. A session that is active already is
+// attached to when it is idle, and refused while a prompt runs in it: there is
+// never a second one of the same id.
+func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (*acp.SessionModeState, []acp.SessionConfigOption, error) {
+	unlock := a.opening.lock(id)
+	defer unlock()
+	if l, err := a.session(id); err == nil {
+		if l.Busy() {
+			return nil, nil, acp.InvalidRequest(fmt.Sprintf("session %s is active and a prompt is running in it: wait for it or send session/cancel", id))
+		}
+		// Given anew: other servers, directories and prompt may come with it.
+		a.forget(id)
+		if err := l.Close(ctx, "other"); err != nil {
+			a.cfg.Log.Warn("closing a session that is loaded again", "session", id, "error", err)
+		}
+	}
+	// The directories are checked before the log is locked and its tail mended.
+	cfg, err := a.build(ctx, session.Header{ID: id}, su)
+	if err != nil {
+		return nil, nil, err
+	}
+	rp := newReplayer(a, id, &cfg, su.cwd)
+	var visit func(session.Event) error
+	if replay {
+		visit = func(ev session.Event) error { rp.add(ev); return nil }
+	}
+	log, st, err := a.cfg.Store.Open(ctx, id, visit)
+	if err != nil {
+		release(cfg)
+		return nil, nil, storeError(id, "loading", err)
+	}
+	l, err := a.open(cfg, log, st, "resume")
+	if err != nil {
+		return nil, nil, err
+	}
+	if su.cwd != l.cwd(ctx) {
+		// The request's directory rules from here on; the log says so.
+		if err := l.Record(ctx, &session.ConfigSet{ID: loop.ConfigCwd, Value: su.cwd, Source: session.Source{Kind: session.SourceClient}}); err != nil {
+			return nil, nil, acp.InternalError(err.Error())
+		}
+	}
+	if replay {
+		rp.send(ctx, l.view)
+	}
+	modes, options, err := l.settings(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	acp.AfterReply(ctx, func() {
+		l.view.sendCommands()
+		l.view.sendUsage(st.Used)
+	})
+	return modes, options, nil
+}
+
+// release frees what a configuration holds that no session was made of.
+func release(cfg loop.Config) {
+	if cfg.OnClose != nil {
+		cfg.OnClose()
+	}
+}
+
+// storeError puts a failure of the store in the client's terms.
+func storeError(id, doing string, err error) error {
+	switch {
+	case errors.Is(err, session.ErrNotFound):
+		return acp.SessionNotFound(id)
+	case errors.Is(err, session.ErrLocked):
+		return acp.InvalidRequest(fmt.Sprintf("%s session %s: it is in use by another process; close it there first", doing, id))
+	case errors.Is(err, session.ErrVersion), errors.Is(err, session.ErrCorrupt):
+		return acp.InternalError(fmt.Sprintf("%s session %s: %v; `acp-agent sessions verify %s` says more", doing, id, err, id))
+	}
+	return acp.InternalError(fmt.Sprintf("%s session %s: %v", doing, id, err))
+}
+
+func (a *Agent) forget(id string) {
+	a.mu.Lock()
+	delete(a.sessions, id)
+	a.mu.Unlock()
+}
+
+func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (func() (*acp.CloseSessionResponse, error), error) {
+	l, err := a.session(p.SessionID)
+	if err != nil {
+		return nil, nil // closing what is not open: there is nothing left to do
+	}
+	a.forget(p.SessionID)
+	return func() (*acp.CloseSessionResponse, error) {
+		if err := l.Close(ctx, "other"); err != nil {
+			return nil, acp.InternalError(err.Error())
+		}
+		return nil, nil
+	}, nil
+}
+
+func (a *Agent) deleteSession(ctx context.Context, p *acp.DeleteSessionRequest) (func() (*acp.DeleteSessionResponse, error), error) {
+	return func() (*acp.DeleteSessionResponse, error) {
+		unlock := a.opening.lock(p.SessionID)
+		defer unlock()
+		if l, err := a.session(p.SessionID); err == nil {
+			a.forget(p.SessionID)
+			if err := l.Close(ctx, "other"); err != nil {
+				a.cfg.Log.Warn("closing a session that is deleted", "session", p.SessionID, "error", err)
+			}
+		}
+		if err := a.cfg.Catalog.Delete(ctx, p.SessionID); err != nil && !errors.Is(err, session.ErrNotFound) {
+			return nil, storeError(p.SessionID, "deleting", err)
+		}
+		return nil, nil
+	}, nil
+}
+
+// pageSize is how many sessions one answer of session/list holds.
+const pageSize = 50
+
+func (a *Agent) listSessions(ctx context.Context, p *acp.ListSessionsRequest) (func() (*acp.ListSessionsResponse, error), error) {
+	after, err := readCursor(p.Cursor)
+	if err != nil {
+		return nil, err
+	}
+	return func() (*acp.ListSessionsResponse, error) {
+		infos, err := a.cfg.Catalog.List(ctx)
+		if err != nil {
+			return nil, acp.InternalError(fmt.Sprintf("listing the sessions: %v", err))
+		}
+		res := &acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}}
+		var last cursor
+		for _, in := range infos {
+			key := cursor{in.UpdatedAt.UnixNano(), in.ID}
+			switch {
+			case in.Err != nil && in.Cwd == "":
+				a.cfg.Log.Warn("a session is left out of the list", "session", in.ID, "error", in.Err)
+				continue
+			case p.Cwd != "" && in.Cwd != p.Cwd, after != nil && !after.before(key):
+				continue
+			}
+			if len(res.Sessions) == pageSize {
+				res.NextCursor = last.String()
+				break
+			}
+			last = key
+			res.Sessions = append(res.Sessions, acp.SessionInfo{
+				SessionID: in.ID, Cwd: in.Cwd, AdditionalDirectories: in.AdditionalDirectories,
+				Title: in.Title, UpdatedAt: in.UpdatedAt.UTC().Format(time.RFC3339),
+			})
+		}
+		return res, nil
+	}, nil
+}
+
+// cursor names the last entry of a page: pages stay whole and without doubles
+// when sessions are added meanwhile.
+type cursor struct {
+	updated int64
+	id      string
+}
+
+// before reports whether the entry comes after the cursor's in a list that is
+// ordered by last activity.
+func (c *cursor) before(k cursor) bool {
+	return k.updated < c.updated || k.updated == c.updated && k.id > c.id
+}
+
+func (c cursor) String() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", c.updated, c.id))
+}
+
+func readCursor(s string) (*cursor, error) {
+	if s == "" {
+		return nil, nil
+	}
+	raw, err := base64.RawURLEncoding.DecodeString(s)
+	var c cursor
+	if err == nil {
+		_, err = fmt.Sscanf(string(raw), "%d %s", &c.updated, &c.id)
+	}
+	if err != nil || c.String() != s {
+		return nil, acp.InvalidParams("cursor", "it is not one of this agent's: use the nextCursor of the page before, or none")
+	}
+	return &c, nil
+}
+
+// replayer collects what session/load shows of a log: every message, each tool
+// call in its final state, the last plan, compactions at their place.
+type replayer struct {
+	proj    projection
+	updates []*acp.SessionUpdate // nil: superseded
+	calls   map[string]int
+	plan    int
+	title   bool
+}
+
+func newReplayer(a *Agent, id string, cfg *loop.Config, cwd string) *replayer {
+	v := newView(a, cfg, session.NewState(session.Header{ID: id, Cwd: cwd}))
+	return &replayer{proj: v.proj, calls: map[string]int{}, plan: -1}
+}
+
+func (r *replayer) add(ev session.Event) {
+	for _, u := range r.proj.updates(ev, true) {
+		switch {
+		case u.ToolCall != nil:
+			r.calls[u.ToolCall.ToolCallID] = len(r.updates)
+		case u.ToolCallUpdate != nil:
+			if i, ok := r.calls[u.ToolCallUpdate.ToolCallID]; ok {
+				merge(r.updates[i].ToolCall, u.ToolCallUpdate)
+			}
+			continue
+		case u.Plan != nil:
+			if r.plan >= 0 {
+				r.updates[r.plan] = nil
+			}
+			r.plan = len(r.updates)
+		case u.SessionInfoUpdate != nil:
+			continue // session/list has the title
+		}
+		r.updates = append(r.updates, &u)
+	}
+}
+
+// merge applies an update to an announced call: what it leaves out stays.
+func merge(c *acp.ToolCall, u *acp.ToolCallUpdate) {
+	if u.Status != "" {
+		c.Status = u.Status
+	}
+	if u.Title != "" {
+		c.Title = u.Title
+	}
+	if u.Content != nil {
+		c.Content = u.Content
+	}
+	if u.Locations != nil {
+		c.Locations = u.Locations
+	}
+	if u.RawInput != nil {
+		c.RawInput = u.RawInput
+	}
+	if u.RawOutput != nil {
+		c.RawOutput = u.RawOutput
+	}
+}
+
+func (r *replayer) send(ctx context.Context, v *view) {
+	// A call without an end was cut; the log has been mended, so this is only
+	// for calls of a question that was never answered.
+	for _, i := range r.calls {
+		if c := r.updates[i].ToolCall; c.Status == acp.ToolCallStatusPending || c.Status == acp.ToolCallStatusInProgress {
+			c.Status = acp.ToolCallStatusFailed
+		}
+	}
+	for _, u := range r.updates {
+		if u != nil {
+			v.send(ctx, *u)
+		}
+	}
+	r.updates = nil
+}
