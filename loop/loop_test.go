@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"acp-agent/hooks"
+	"acp-agent/loop/model"
 	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
