@@ -34,7 +34,7 @@ func parseRule(text string) (*rule, error) {
 	s := strings.TrimSpace(text)
 	m := ruleForm.FindStringSubmatch(s)
 	joined := strings.Contains(s, ")|") || strings.Contains(s, ") |") || strings.Contains(s, ":*|")
-	if m == nil || joined {
+	if m == nil || joined || !balanced(m[2]) {
 		return nil, fmt.Errorf("%q is not one permission rule such as Bash(git commit:*)", text)
 	}
 	r := &rule{tool: m[1], content: strings.TrimSpace(m[2])}
@@ -45,6 +45,23 @@ func parseRule(text string) (*rule, error) {
 		r.command, r.beyondName = commandPattern(r.content)
 	}
 	return r, nil
+}
+
+// balanced reports whether no parenthesis closes before it was opened: in
+// Bash(a) Bash(b) the first rule's does.
+func balanced(s string) bool {
+	depth := 0
+	for _, c := range s {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			if depth--; depth < 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // commandPattern turns git commit:*, git commit *, git * push or an exact
