@@ -1,0 +1,140 @@
+// Drives the built agent with independent clients against an independent mock of
+// the model APIs, and validates every frame.
+//
+//   node run.mjs AGENT SCHEMA.json
+//
+// Everything happens on loopback and in temporary directories.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { lastUser, reason, startModel, takeRequests } from "./model.mjs";
+import { acpxExec, withSDK } from "./peers.mjs";
+import { Validator } from "./validate.mjs";
+
+const [agent, schema] = process.argv.slice(2).map((p) => path.resolve(p));
+const mock = await startModel();
+let failed = 0;
+
+const providers = [
+  { model: "deepseek/deepseek-chat", env: { DEEPSEEK_API_KEY: "sk-interop-0123456789", DEEPSEEK_BASE_URL: `${mock.url}/v1` } },
+  { model: "openai/gpt-5.5", env: { OPENAI_API_KEY: "sk-interop-0123456789", OPENAI_BASE_URL: `${mock.url}/v1` } },
+];
+
+// place makes a home and a working directory that are gone afterwards.
+function place(env) {
+  const dir = fs.mkdtempSync(path.join(os.tmpdir(), "acp-interop-"));
+  const home = path.join(dir, "home");
+  const cwd = path.join(dir, "work");
+  fs.mkdirSync(home);
+  fs.mkdirSync(cwd);
+  return { dir, cwd: fs.realpathSync(cwd), options: { cwd, env: { PATH: process.env.PATH, HOME: home, TERM: "dumb", ...env } } };
+}
+
+async function check(name, env, body) {
+  const at = place(env);
+  takeRequests(mock);
+  try {
+    const got = await body(at);
+    const v = new Validator(schema);
+    for (const f of got.frames) v.add(f);
+    assert.deepEqual(v.bad, [], "frames against the schema");
+    assert.ok(v.ok > 0, "no frame was checked");
+    for (const f of got.frames) assert.ok(!f.includes("sk-interop-"), "a key is on the wire");
+    console.log(`ok   ${name}: ${v.ok} frames valid`);
+  } catch (err) {
+    failed++;
+    console.log(`FAIL ${name}\n${String(err.stack ?? err).replaceAll(/^/gm, "     ")}`);
+  } finally {
+    fs.rmSync(at.dir, { recursive: true, force: true });
+  }
+}
+
+const said = (updates) =>
+  updates.filter((u) => u.sessionUpdate === "agent_message_chunk").map((u) => u.content.text).join("");
+
+async function open(ctx, M, cwd) {
+  const init = await ctx.request(M.agent.initialize, { protocolVersion: 1, clientCapabilities: {}, clientInfo: { name: "interop", version: "1.0.0" } });
+  assert.equal(init.protocolVersion, 1);
+  assert.ok(init.authMethods.some((m) => !m.type || m.type === "agent"), "an agent auth method");
+  return (await ctx.request(M.agent.session.new, { cwd, mcpServers: [] })).sessionId;
+}
+
+const prompt = (ctx, M, sessionId, text) => ctx.request(M.agent.session.prompt, { sessionId, prompt: [{ type: "text", text }] });
+
+// withHooks writes a Stop hook for one vendor and returns the agent's arguments.
+function withHooks(at, flag) {
+  const script = path.join(at.dir, "reason.txt");
+  fs.writeFileSync(script, `${reason}\n`);
+  const file = path.join(at.dir, "hooks.json");
+  const command = `grep -q '"stop_hook_active":true' || { cat '${script}' >&2; exit 2; }`;
+  fs.writeFileSync(file, JSON.stringify({ hooks: { Stop: [{ hooks: [{ type: "command", command }] }] } }));
+  return [flag, file];
+}
+
+for (const { model, env } of providers) {
+  await check(`sdk, ${model}: text and thoughts`, env, (at) =>
+    withSDK([agent, "serve", "--model", model], at.options, async (ctx, seen, M) => {
+      const id = await open(ctx, M, at.cwd);
+      const r = await prompt(ctx, M, id, "greet");
+      assert.equal(r.stopReason, "end_turn");
+      assert.equal(said(seen), "Grüße aus dem Modell: \u{1f44b} & <ok>");
+      assert.ok(seen.some((u) => u.sessionUpdate === "agent_thought_chunk"), "thoughts");
+    }).then((got) => (assert.equal(got.code, 0, `exit code; stderr: ${got.stderr}`), got)),
+  );
+
+  await check(`sdk, ${model}: a tool with permission`, env, (at) =>
+    withSDK([agent, "serve", "--model", model], at.options, async (ctx, seen, M) => {
+      const id = await open(ctx, M, at.cwd);
+      const r = await prompt(ctx, M, id, "make the file");
+      assert.equal(r.stopReason, "end_turn");
+      assert.equal(said(seen), "The file is made.");
+      assert.equal(fs.readFileSync(path.join(at.cwd, "made.txt"), "utf8"), "made by a tool\n");
+      assert.ok(seen.some((u) => u.sessionUpdate === "(permission)"), "a permission question");
+      assert.ok(seen.some((u) => u.sessionUpdate === "tool_call_update" && u.status === "completed"), "a completed tool call");
+    }),
+  );
+
+  for (const flag of ["--claude-hooks", "--codex-hooks"]) {
+    await check(`sdk, ${model}: a stop hook by ${flag}, verbatim`, env, (at) =>
+      withSDK([agent, "serve", "--model", model, ...withHooks(at, flag)], at.options, async (ctx, seen, M) => {
+        const id = await open(ctx, M, at.cwd);
+        const r = await prompt(ctx, M, id, "say FIRST");
+        assert.equal(r.stopReason, "end_turn");
+        assert.equal(said(seen), "FIRSTSECOND");
+        const requests = takeRequests(mock);
+        assert.equal(requests.length, 2, "model requests");
+        assert.equal(lastUser(requests[1]), reason, "the reason as the model's last user message");
+      }),
+    );
+  }
+
+  await check(`sdk, ${model}: errors are answers`, env, (at) =>
+    withSDK([agent, "serve", "--model", model], at.options, async (ctx, _seen, M) => {
+      const id = await open(ctx, M, at.cwd);
+      await assert.rejects(ctx.request("_interop/nope", {}), (e) => e.code === -32601);
+      await assert.rejects(prompt(ctx, M, "nope", "x"), (e) => e.code === -32002);
+      mock.nextRequestError(500, { message: "broken on purpose" });
+      assert.equal((await prompt(ctx, M, id, "greet")).stopReason, "end_turn");
+    }),
+  );
+
+  await check(`acpx, ${model}: exec`, env, async (at) => {
+    const got = await acpxExec(`${agent} serve --model ${model}`, at.options, "make the file");
+    assert.equal(got.code, 0, `acpx: ${got.stderr}`);
+    assert.equal(fs.readFileSync(path.join(at.cwd, "made.txt"), "utf8"), "made by a tool\n");
+    assert.ok(got.frames.some((f) => f.includes('"end_turn"')), "end_turn");
+    return got;
+  });
+}
+
+await check("acpx: no key is an authentication error", {}, async (at) => {
+  const got = await acpxExec(`${agent} serve`, at.options, "greet");
+  assert.notEqual(got.code, 0);
+  assert.ok(got.frames.some((f) => f.includes("-32000") && f.includes("DEEPSEEK_API_KEY")), got.frames.join("\n"));
+  return got;
+});
+
+await mock.stop();
+console.log(failed ? `${failed} failed` : "all passed");
+process.exit(failed ? 1 : 0);

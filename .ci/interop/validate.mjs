@@ -1,0 +1,109 @@
+// Checks recorded ACP frames against the protocol's schema.
+//
+//   node validate.mjs SCHEMA.json < transcript.jsonl
+//
+// The transcript holds one JSON-RPC message a line, both directions, in wire
+// order. Exit code 1 when any frame is bad. As a module it exports Validator.
+import fs from "node:fs";
+import readline from "node:readline";
+import { pathToFileURL } from "node:url";
+import Ajv from "ajv/dist/2020.js";
+
+export class Validator {
+  constructor(schemaFile) {
+    const schema = JSON.parse(fs.readFileSync(schemaFile, "utf8"));
+    this.ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+    this.ajv.addSchema(schema, "acp");
+    // The schema marks each definition with the method that it belongs to.
+    this.requests = {};
+    this.responses = {};
+    this.notifications = {};
+    for (const [name, def] of Object.entries(schema.$defs)) {
+      const method = def["x-method"];
+      if (!method) continue;
+      if (/Response$/.test(name)) this.responses[method] = name;
+      else if (/Notification$/.test(name)) this.notifications[method] = name;
+      else this.requests[method] = name;
+    }
+    // Both sides number their own requests, so that one id may stand for two
+    // open ones: a list for each.
+    this.open = new Map();
+    this.ok = 0;
+    this.extension = 0; // methods that the schema does not know
+    this.bad = [];
+    this.line = 0;
+  }
+
+  fault(what, errors) {
+    this.bad.push(`frame ${this.line}: ${what}: ${JSON.stringify(errors?.slice?.(0, 3) ?? errors)}`);
+  }
+
+  matches(name, value) {
+    const check = this.ajv.getSchema(`acp#/$defs/${name}`) ?? this.ajv.compile({ $ref: `acp#/$defs/${name}` });
+    return check(value) ? null : check.errors;
+  }
+
+  // add takes the next line of the wire.
+  add(text) {
+    this.line++;
+    if (!text.trim()) return;
+    let m;
+    try {
+      m = JSON.parse(text);
+    } catch {
+      return this.fault("is not JSON", text.slice(0, 120));
+    }
+    if (m.jsonrpc !== "2.0") return this.fault("has no jsonrpc 2.0", m.jsonrpc ?? null);
+    if (m.method !== undefined) return this.call(m);
+    if ("error" in m) {
+      const errors = this.matches("Error", m.error);
+      errors ? this.fault("Error", errors) : this.ok++;
+      this.open.get(JSON.stringify(m.id))?.shift();
+      return undefined;
+    }
+    if ("result" in m) return this.result(m);
+    return this.fault("has no method, result or error", m);
+  }
+
+  call(m) {
+    const isRequest = "id" in m;
+    if (isRequest) {
+      const key = JSON.stringify(m.id);
+      this.open.set(key, [...(this.open.get(key) ?? []), m.method]);
+    }
+    const name = (isRequest ? this.requests : this.notifications)[m.method];
+    if (!name) {
+      if (m.method.startsWith("_") || m.method.startsWith("$/")) this.extension++;
+      else this.fault("has a method that the schema does not know", m.method);
+      return;
+    }
+    const errors = this.matches(name, m.params ?? {});
+    errors ? this.fault(name, errors) : this.ok++;
+  }
+
+  result(m) {
+    const asked = this.open.get(JSON.stringify(m.id)) ?? [];
+    if (asked.length === 0) return this.fault("answers an id that nobody asked with", m.id);
+    let first = null;
+    for (let i = 0; i < asked.length; i++) {
+      const name = this.responses[asked[i]];
+      const errors = name ? this.matches(name, m.result) : null;
+      if (!errors) {
+        name ? this.ok++ : this.extension++;
+        asked.splice(i, 1);
+        return undefined;
+      }
+      first ??= [name, errors];
+    }
+    asked.shift();
+    return this.fault(first[0], first[1]);
+  }
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const v = new Validator(process.argv[2]);
+  for await (const line of readline.createInterface({ input: process.stdin })) v.add(line);
+  for (const b of v.bad) console.log("BAD", b);
+  console.log(JSON.stringify({ ok: v.ok, bad: v.bad.length, extension: v.extension, open: [...v.open.values()].flat() }));
+  process.exit(v.bad.length ? 1 : 0);
+}
