@@ -59,7 +59,7 @@ type fileLimits struct {
 
 type filePermissions struct {
 	Mode  string   `toml:"mode" json:"mode,omitempty" jsonschema:"description=The mode that sessions start in.,enum=default,enum=acceptEdits,enum=plan,enum=bypassPermissions,default=default"`
-	Allow []string `toml:"allow" json:"allow,omitempty" jsonschema:"description=Rules whose calls run without a question.,example=bash(go test:*)"`
+	Allow []string `toml:"allow" json:"allow,omitempty" jsonschema:"description=Rules whose calls run without a question.,example=Bash(go test:*)"`
 	Ask   []string `toml:"ask" json:"ask,omitempty" jsonschema:"description=Rules whose calls are always asked for."`
 	Deny  []string `toml:"deny" json:"deny,omitempty" jsonschema:"description=Rules whose calls never run."`
 }
