@@ -29,8 +29,9 @@ type Input struct {
 	// must then have said there.
 	Exit   int    `json:"exit,omitempty"`
 	Stderr string `json:"stderr,omitempty"`
-	// Pin compares the system prompt and the tool schemas too, which the other
-	// scenarios leave out so that a changed word does not touch them all.
+	// Pin compares the system prompt, the tool schemas and all that the agent
+	// offers too, which the other scenarios leave out so that a changed word does
+	// not touch them all.
 	Pin bool `json:"pin,omitempty"`
 	// ExactChunks keeps the borders of streamed text on the wire.
 	ExactChunks bool `json:"exactChunks,omitempty"`

@@ -155,11 +155,14 @@ func idKind(key string) string {
 // message are joined, previews of a running tool's output are left out and tools
 // that start side by side start in their order: how a stream is cut into frames
 // and what runs first depends on timing, what is said in the end does not.
-func (n *normaliser) wire(frames []record, exact bool) []record {
+func (n *normaliser) wire(frames []record, exact, pin bool) []record {
 	if !exact {
 		frames = joinChunks(sortStarts(dropPreviews(frames)))
 	}
 	for _, f := range frames {
+		if !pin {
+			shortenOffers(f)
+		}
 		if info := f.get("result", "agentInfo"); info != nil && info.text("version") != "" {
 			n.version = info.text("version")
 			info.set("version", text("{{version}}"))
@@ -179,6 +182,33 @@ func (n *normaliser) wire(frames []record, exact bool) []record {
 		}
 	}
 	return frames
+}
+
+// shortenOffers replaces what the agent offers, which is the same in every
+// scenario, by tokens; what is chosen of it stays. The scenarios that pin have
+// it whole.
+func shortenOffers(f record) {
+	for _, path := range [][2]string{{"result", "agentCapabilities"}, {"result", "authMethods"}} {
+		if v := f.get(path[0], path[1]); v != nil {
+			f.get(path[0]).set(path[1], text("{{"+path[1]+"}}"))
+		}
+	}
+	if v := f.get("result", "modes"); v.get("availableModes") != nil {
+		v.set("availableModes", text("{{availableModes}}"))
+	}
+	if v := f.get("params", "update"); v.get("availableCommands") != nil {
+		v.set("availableCommands", text("{{availableCommands}}"))
+	}
+	for _, v := range []*value{f.get("result", "configOptions"), f.get("params", "update", "configOptions")} {
+		if v == nil {
+			continue
+		}
+		for _, o := range v.items {
+			for _, key := range []string{"type", "options", "name", "description", "category"} {
+				o.remove(key)
+			}
+		}
+	}
 }
 
 func (n *normaliser) agentID(id *value) *value {

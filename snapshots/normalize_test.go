@@ -45,7 +45,7 @@ func TestWireIDs(t *testing.T) {
 {"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s"}}
 {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
 {"jsonrpc":"2.0","id":"1","method":"fs/read_text_file","params":{}}
-`), false)
+`), false, false)
 	for i, want := range []string{`"id":1,`, `"id":"{{request:1}}"`, `"requestId":"{{request:1}}"`, `"id":"{{request:2}}"`} {
 		if s := got[i].String(); !strings.Contains(s, want) {
 			t.Errorf("frame %d is %s, want %s", i+1, s, want)
@@ -61,13 +61,13 @@ func TestChunksJoinOnTheWire(t *testing.T) {
 	in := say("agent_message_chunk", "a", "m1") + say("agent_message_chunk", "b", "m1") + say("agent_message_chunk", "c", "m2") +
 		say("agent_thought_chunk", "d", "m2") + say("agent_thought_chunk", "e", "m2")
 	var texts []string
-	for _, f := range newNormaliser(testPlace).wire(lines(t, in), false) {
+	for _, f := range newNormaliser(testPlace).wire(lines(t, in), false, false) {
 		texts = append(texts, f.text("params", "update", "content", "text"))
 	}
 	if got := strings.Join(texts, "|"); got != "ab|c|de" {
 		t.Errorf("joined to %s", got)
 	}
-	if got := newNormaliser(testPlace).wire(lines(t, in), true); len(got) != 5 {
+	if got := newNormaliser(testPlace).wire(lines(t, in), true, false); len(got) != 5 {
 		t.Errorf("exact chunks were joined to %d", len(got))
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 )
@@ -128,7 +129,7 @@ func (r *runner) collect(s *Scenario, p place, sessions []string, before tree, g
 			g.files[name] = formatLines(lines)
 		}
 	}
-	put(wireFile, n.wire(frames, s.Input.ExactChunks))
+	put(wireFile, n.wire(frames, s.Input.ExactChunks, s.Input.Pin))
 	for i, log := range g.logs {
 		name := logFile
 		if i > 0 {
@@ -207,6 +208,7 @@ func readLogs(state string, sessions []string) ([][]byte, error) {
 // pin keeps the system prompt and the tools of a request.
 func (n *normaliser) pin(req record, files map[string][]byte) {
 	if system := req.text("head", "system"); system != "" {
+		system = strings.ReplaceAll(system, "Platform: "+runtime.GOOS, "Platform: {{os}}")
 		files[systemFile] = []byte(strings.TrimSuffix(n.scrub(system, "uuid"), "\n") + "\n")
 	}
 	if tools := req.get("head", "tools"); tools != nil {

@@ -2,8 +2,10 @@ package snapshots
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,7 +25,7 @@ type place struct {
 // newPlace makes a place and copies the scenario's workspace into its working
 // directory. remove deletes it.
 func newPlace(scenarioDir, exe string) (place, error) {
-	root, err := os.MkdirTemp("", "acp-snapshot-")
+	root, err := newRoot()
 	if err != nil {
 		return place{}, fmt.Errorf("making a place for the run: %w", err)
 	}
@@ -50,7 +52,22 @@ func newPlace(scenarioDir, exe string) (place, error) {
 	return p, nil
 }
 
-func (p place) remove() { os.RemoveAll(p.root) }
+// newRoot is os.MkdirTemp with a name of fixed length: texts that the agent cuts
+// to a length may hold the path.
+func newRoot() (string, error) {
+	for {
+		root := filepath.Join(os.TempDir(), fmt.Sprintf("acp-snapshot-%08x", rand.Uint32()))
+		if err := os.Mkdir(root, 0o700); !errors.Is(err, fs.ErrExist) {
+			return root, err
+		}
+	}
+}
+
+func (p place) remove() {
+	if p.root != "" {
+		os.RemoveAll(p.root)
+	}
+}
 
 // expand fills in the placeholders of input.json and of an agent command.
 func (p place) expand(s string) string {
