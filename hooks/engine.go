@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -296,12 +297,19 @@ func (s *Set) decide(ids []string, always bool, st TrustState) error {
 // the dialects were loaded: time to load them anew. It only asks for file
 // times. The trust store counts: another process may have written it.
 func (s *Set) Changed() bool {
+	return len(s.ChangedFiles()) > 0 || s.opts.Trust != nil && s.opts.Trust.changed()
+}
+
+// ChangedFiles names the config files for which Changed holds.
+func (s *Set) ChangedFiles() []string {
+	var out []string
 	for f, was := range s.stats {
 		if stamp(f) != was {
-			return true
+			out = append(out, f)
 		}
 	}
-	return s.opts.Trust != nil && s.opts.Trust.changed()
+	slices.Sort(out)
+	return out
 }
 
 // Close ends the async handlers and waits for them. What they would have said

@@ -1,6 +1,7 @@
 package loop
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -71,10 +72,23 @@ type Trust interface {
 	Reject(ids []string, always bool) error
 }
 
+// Reloaded are hooks that were read again.
+type Reloaded struct {
+	Hooks   hooks.Engine
+	Trust   Trust
+	Notices []session.Notice
+	// Changed maps the changed files to Claude Code's name for their source
+	// (user_settings, project_settings, local_settings, policy_settings).
+	Changed map[string]string
+}
+
 // Config is what a session is made with. All fields but those marked optional
 // are required.
 type Config struct {
 	Models Models
+	// Mode is the permission mode while the log does not set one; empty is
+	// permission.ModeDefault.
+	Mode string
 	// ModelRef is the model to use while the log does not name one.
 	ModelRef string
 	Effort   string
@@ -82,6 +96,12 @@ type Config struct {
 	Hooks    hooks.Engine // optional
 	// Trust asks about hooks that are held back; optional.
 	Trust Trust
+	// Reload returns the hooks anew when their files have changed since, with
+	// the files that did; ok is false when they have not. Optional.
+	Reload func() (h Reloaded, ok bool)
+	// EnvFile is a file of export lines that SessionStart hooks may write and
+	// that shell commands take their environment from; "" is none.
+	EnvFile string
 	// Servers are tool servers that are still connecting; optional.
 	Servers Servers
 	// Instructions finds project instructions; optional.
@@ -112,7 +132,9 @@ type Config struct {
 	Log     *slog.Logger
 	// History calls visit with every event of the session's log that is on disk.
 	History func(visit func(session.Event) error) error
-	// OnClose is called when the session has closed (optional).
+	// OnOpen is given the session before its first hook runs; OnClose is called
+	// when it has closed. Both are optional.
+	OnOpen  func(*Session)
 	OnClose func()
 }
 
@@ -131,6 +153,7 @@ type Session struct {
 	ops   chan func()
 
 	mu      sync.Mutex
+	late    []lateText
 	turn    *turn
 	closed  bool
 	failed  error
@@ -170,11 +193,11 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 	}
 	s.tools.Store(cfg.Tools)
 	s.compactions = state.Compactions
-	s.mode.set(state.Mode)
-	if state.Mode == "" {
-		s.mode.set(permission.ModeDefault)
-	}
+	s.mode.set(cmp.Or(state.Mode, cfg.Mode, permission.ModeDefault))
 	s.transcripts = newTranscripts(&s.cfg, state.Header)
+	if cfg.OnOpen != nil {
+		cfg.OnOpen(s)
+	}
 	if err := s.startHooks(source); err != nil {
 		return nil, err
 	}

@@ -91,6 +91,27 @@ func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.
 	})
 }
 
+// SetCwd moves the session to another directory, when it is loaded with one.
+func (s *Session) SetCwd(ctx context.Context, dir string) error {
+	return s.Do(ctx, func(*session.State) error {
+		old := s.cwd()
+		if old == dir {
+			return nil
+		}
+		if err := s.append(&session.ConfigSet{ID: ConfigCwd, Value: dir, Source: session.Source{Kind: session.SourceClient}}); err != nil {
+			return err
+		}
+		if s.hasHooks(hooks.CwdChanged) {
+			c := &hooks.Call{Event: hooks.CwdChanged, Fields: map[string]any{"old_cwd": old, "new_cwd": dir}}
+			s.fill(c)
+			if _, err := s.fire(ctx, c, s.turnNumber()); err != nil {
+				return err
+			}
+		}
+		return s.commit(ctx)
+	})
+}
+
 // Refused is a change that a hook did not let through.
 type Refused struct{ Reason string }
 

@@ -64,6 +64,27 @@ func (sl *Slot) Prompt(content []session.Block, src session.Source) (session.End
 	})
 }
 
+// Command runs a turn on the prompt that a slash command stands for, when
+// UserPromptExpansion hooks let it.
+func (sl *Slot) Command(name, args string, content []session.Block, src session.Source) (session.EndReason, error) {
+	t := sl.t
+	return t.own(func() (session.EndReason, error) {
+		return t.run(func() (session.EndReason, error) {
+			out, err := t.fire(&hooks.Call{Event: hooks.UserPromptExpand, Prompt: promptText(content), Fields: map[string]any{
+				"expansion_type": "slash_command", "command_name": name, "command_args": args,
+			}})
+			if err != nil {
+				return session.EndReason{}, err
+			}
+			if out.Blocked || out.Halted {
+				return session.EndReason{Kind: session.EndBlocked, Message: blockText(out)}, nil
+			}
+			t.contexts = contextData(out, hooks.UserPromptExpand)
+			return t.drive(content, src)
+		})
+	})
+}
+
 // Compact runs a turn that replaces the older part of the conversation by a
 // summary; extra is what the person says about it.
 func (sl *Slot) Compact(extra string) (session.EndReason, error) {
@@ -219,6 +240,14 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 			return session.EndReason{Kind: session.EndCancelled}, nil
 		}
 		action, kind := Next(t.s.state, t.s.cfg.Limits)
+		if action == CallModel || action == AtStop {
+			if late := t.s.takeLate(false); len(late) > 0 {
+				if err := t.s.append(late...); err != nil {
+					return session.EndReason{}, err
+				}
+				continue
+			}
+		}
 		if (action == CallModel || action == AtStop) && len(t.steers) > 0 {
 			if err := t.takeSteers(); err != nil {
 				return session.EndReason{}, err
@@ -266,6 +295,9 @@ func (t *turn) takeContexts() []session.Data {
 func (t *turn) submit(content []session.Block, src session.Source) (*session.EndReason, error) {
 	s := t.s
 	t.promptID = s.cfg.NewID()
+	if err := t.reload(); err != nil {
+		return nil, err
+	}
 	for i := range s.cfg.Notices {
 		if err := s.append(&s.cfg.Notices[i]); err != nil {
 			return nil, err
@@ -298,7 +330,9 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	if err != nil {
 		return nil, err
 	}
+	data = append(data, s.takeLate(true)...)
 	data = append(data, &session.UserMessage{ID: t.promptID, Content: content, Source: src})
+	data = append(data, t.takeContexts()...)
 	data = append(data, contexts...)
 	title := out.Title
 	if title == "" && s.state.Title == "" {

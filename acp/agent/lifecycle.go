@@ -208,11 +208,9 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 	if err != nil {
 		return nil, nil, err
 	}
-	if su.cwd != l.cwd(ctx) {
-		// The request's directory rules from here on; the log says so.
-		if err := l.Record(ctx, &session.ConfigSet{ID: loop.ConfigCwd, Value: su.cwd, Source: session.Source{Kind: session.SourceClient}}); err != nil {
-			return nil, nil, acp.InternalError(err.Error())
-		}
+	// The request's directory rules from here on; the log says so.
+	if err := l.SetCwd(ctx, su.cwd); err != nil {
+		return nil, nil, acp.InternalError(err.Error())
 	}
 	if replay {
 		rp.send(ctx, l.view)

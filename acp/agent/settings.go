@@ -34,14 +34,6 @@ func (l *live) settings(ctx context.Context) (*acp.SessionModeState, []acp.Sessi
 	return &acp.SessionModeState{CurrentModeID: s.Mode, AvailableModes: modes}, l.view.agent.options(s), nil
 }
 
-func (l *live) cwd(ctx context.Context) string {
-	s, err := l.Settings(ctx)
-	if err != nil {
-		return ""
-	}
-	return s.Cwd
-}
-
 // options are the config options in the order of their weight.
 func (a *Agent) options(s loop.Settings) []acp.SessionConfigOption {
 	out := []acp.SessionConfigOption{

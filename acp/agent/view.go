@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"path/filepath"
@@ -42,7 +43,7 @@ func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
 	v.proj = projection{
 		notices: caps.Session != nil && caps.Session.Notices != nil, compaction: caps.Session != nil && caps.Session.Compaction != nil,
 		plans: caps.Plan != nil, tools: func() *tool.Registry { return base }, env: env, options: a.options,
-		now: loop.Settings{Mode: st.Mode, Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
+		now: loop.Settings{Mode: cmp.Or(st.Mode, cfg.Mode), Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
 	}
 	v.proj.settings(st)
 	return v

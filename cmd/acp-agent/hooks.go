@@ -1,6 +1,12 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+
+	"acp-agent/acp/agent"
 	"acp-agent/hooks"
 	"acp-agent/hooks/claudecode"
 	"acp-agent/hooks/codex"
@@ -8,21 +14,92 @@ import (
 	"acp-agent/session"
 )
 
-// loadedHooks are the hooks of a directory and what is wrong with their files.
-type loadedHooks struct {
+// sessionHooks are the hooks of one session: loaded at its start, and again when
+// a file changes.
+type sessionHooks struct {
+	w    *wiring
+	cwd  string
+	opts hookOptions
+
 	set      *hooks.Set
 	problems []hooks.Problem
+	// said are the notices that the person has had.
+	said map[string]bool
+	live atomic.Pointer[loop.Session]
 }
 
-// loadHooks reads the hook files of both dialects for a session; nil when hooks
+// sessionHooks loads the hooks of both dialects for a session; nil when hooks
 // are switched off. It starts nothing.
-func (w *wiring) loadHooks(cwd string, o hookOptions) *loadedHooks {
+func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sessionHooks {
 	if !w.cfg.Hooks.Enabled {
 		return nil
 	}
-	set, problems := loadHooks(w.cfg, cwd, o)
-	return &loadedHooks{set: set, problems: problems}
+	s := &sessionHooks{w: w, cwd: p.Header.Cwd, said: map[string]bool{}}
+	s.opts = hookOptions{
+		mcp: mcp, prompter: prompter{w.models},
+		envFile: func(id string) string {
+			path := w.envFile(id)
+			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+				w.log.Warn("hooks get no CLAUDE_ENV_FILE", "error", err)
+				return ""
+			}
+			return path
+		},
+		deliver: func(t hooks.Text, _ bool) {
+			if l := s.live.Load(); l != nil {
+				l.Deliver(t)
+			}
+		},
+		notify: func(t hooks.Text) {
+			l := s.live.Load()
+			if l == nil {
+				return
+			}
+			n := &session.Notice{Severity: "warning", Text: t.Text, Source: session.Source{Kind: session.SourceHook, Name: t.Dialect, Handler: t.Handler}}
+			if err := l.Record(w.ctx, n); err != nil {
+				w.log.Warn("a hook's notice was not recorded", "error", err)
+			}
+		},
+	}
+	s.set, s.problems = loadHooks(w.cfg, s.cwd, s.opts)
+	return s
 }
+
+// into puts the hooks into a session's configuration.
+func (s *sessionHooks) into(cfg *loop.Config) {
+	cfg.Hooks, cfg.Trust, cfg.Notices, cfg.Reload = s.set, trustGate{s.set}, s.notices(), s.reload
+	cfg.OnOpen = func(l *loop.Session) { s.live.Store(l) }
+}
+
+// reload is loop.Config.Reload. It is called by the session's owner alone.
+func (s *sessionHooks) reload() (loop.Reloaded, bool) {
+	if !s.set.Changed() {
+		return loop.Reloaded{}, false
+	}
+	changed := map[string]string{}
+	for _, f := range s.set.ChangedFiles() {
+		changed[f] = s.source(f)
+	}
+	old := s.set
+	s.set, s.problems = loadHooks(s.w.cfg, s.cwd, s.opts)
+	old.Close()
+	return loop.Reloaded{Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed}, true
+}
+
+// source is Claude Code's name for where a settings file belongs.
+func (s *sessionHooks) source(file string) string {
+	switch {
+	case strings.HasSuffix(file, "settings.local.json"):
+		return "local_settings"
+	case strings.HasPrefix(file, s.cwd+string(filepath.Separator)):
+		return "project_settings"
+	case strings.Contains(filepath.Base(filepath.Dir(file)), "managed") || strings.HasPrefix(filepath.Base(file), "managed"):
+		return "policy_settings"
+	}
+	return "user_settings"
+}
+
+func (s *sessionHooks) close() { s.set.Close() }
 
 // transcriber makes the transcript of a session in a dialect's format.
 func transcriber(dialect string, m hooks.TranscriptMeta) hooks.Transcriber {
@@ -35,15 +112,20 @@ func transcriber(dialect string, m hooks.TranscriptMeta) hooks.Transcriber {
 	return nil
 }
 
-// notices are what the person is told of hook files that are not in order.
-func (l *loadedHooks) notices() []session.Notice {
+// notices are what the person is told of hook files that are not in order, each
+// once a session.
+func (s *sessionHooks) notices() []session.Notice {
 	var out []session.Notice
-	for _, p := range l.problems {
+	for _, p := range s.problems {
 		text := "Hooks: " + p.File
 		if p.Where != "" {
 			text += ": " + p.Where
 		}
-		out = append(out, session.Notice{Severity: "warning", Text: text + ": " + p.Text, Source: session.Source{Kind: session.SourceAgent}})
+		if text += ": " + p.Text; s.said[text] {
+			continue
+		}
+		s.said[text] = true
+		out = append(out, session.Notice{Severity: "warning", Text: text, Source: session.Source{Kind: session.SourceAgent}})
 	}
 	return out
 }

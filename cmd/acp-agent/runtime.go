@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -14,11 +15,13 @@ import (
 	"acp-agent/acp"
 	"acp-agent/acp/agent"
 	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/hooks"
 	"acp-agent/loop"
 	"acp-agent/loop/permission"
 	"acp-agent/loop/prompt"
 	"acp-agent/loop/tool"
 	"acp-agent/loop/tool/file"
+	"acp-agent/loop/tool/mcp"
 	"acp-agent/loop/tool/search"
 	"acp-agent/loop/tool/shell"
 	"acp-agent/loop/tool/todo"
@@ -189,9 +192,14 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		return loop.Config{}, acp.InvalidRequest(err.Error())
 	}
 	h := p.Header
-	loaded := w.loadHooks(h.Cwd, hookOptions{})
+	servers := w.servers(p)
+	var caller hooks.MCPCaller
+	if servers != nil {
+		caller = servers
+	}
+	hs := w.sessionHooks(p, caller)
 	cfg := loop.Config{
-		Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
+		Mode: perms.Mode, Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
 		System: system(p), Environ: w.cfg.Environ(), Files: w.files(p), Roots: p.Roots, Instructions: w.instructions(h.Cwd),
 		Limits:        loop.Limits{Steps: w.cfg.Limits.MaxSteps, Continuations: w.cfg.Limits.StopContinuations},
 		Retry:         w.models.retry(w.cfg.Limits.Retries),
@@ -209,18 +217,39 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	if w.cfg.Client.Terminal {
 		cfg.Terminal = p.Terminal
 	}
-	if loaded != nil {
-		cfg.Hooks, cfg.Trust, cfg.Notices = loaded.set, trustGate{loaded.set}, loaded.notices()
+	if servers != nil {
+		cfg.Servers = servers
+	}
+	if hs != nil {
+		hs.into(&cfg)
+		cfg.EnvFile = w.envFile(h.ID)
 	}
 	cfg.OnClose = func() {
-		if loaded != nil {
-			loaded.set.Close()
+		if servers != nil {
+			servers.Close()
+		}
+		if hs != nil {
+			hs.close()
+			_ = os.Remove(w.envFile(h.ID)) // most sessions have none
 		}
 		if err := sh.Close(); err != nil {
 			w.log.Warn("the session's shell was not closed cleanly", "session", h.ID, "error", err)
 		}
 	}
 	return cfg, nil
+}
+
+// servers starts connecting to the MCP servers that a client names; nil when it
+// names none.
+func (w *wiring) servers(p *agent.SessionParams) *mcp.Set {
+	if len(p.Servers) == 0 {
+		return nil
+	}
+	list := make([]mcp.Server, len(p.Servers))
+	for i, s := range p.Servers {
+		list[i] = mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, SSE: s.SSE}
+	}
+	return mcp.Start(w.ctx, list, mcp.Options{Cwd: p.Header.Cwd, Environ: w.cfg.Environ(), Name: agentName, Version: version(), Log: w.log})
 }
 
 // newTools returns a session's tools. The shell keeps the session's background

@@ -13,9 +13,10 @@ import (
 )
 
 // shutdownGrace bounds the orderly end: turns cancelled, SessionEnd hooks run,
-// children gone, logs closed. SessionEnd hooks that ask for more get it within
-// their own budget (60 s at the most).
-const shutdownGrace = 2 * time.Second
+// children gone, logs closed. It is above the longest budget that a SessionEnd
+// hook can be given by its config (60 s); without such a hook the end takes
+// milliseconds, and those hooks have 1.5 s together by default.
+const shutdownGrace = 62 * time.Second
 
 // serve speaks ACP on stdin and stdout until the client hangs up or ctx ends.
 func (a *app) serve(ctx context.Context) error {

