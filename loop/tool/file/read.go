@@ -14,6 +14,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -183,29 +184,30 @@ type window struct {
 	out, content strings.Builder
 	shown, total int
 	crlf, broken bool
-	full         bool // the page's bytes are used up
+	full         bool   // the page's bytes are used up
+	line         []byte // scratch
 }
 
 func (w *window) add(n int, line []byte, cut int) {
-	s := string(line)
-	if !utf8.ValidString(s) {
+	if !utf8.Valid(line) {
 		w.broken = true
-		s = strings.ToValidUTF8(s, "\uFFFD")
+		line = bytes.ToValidUTF8(line, []byte("\uFFFD"))
 	}
-	text := fmt.Sprintf("%d: %s", n, s)
+	w.line = append(strconv.AppendInt(w.line[:0], int64(n), 10), ": "...)
+	w.line = append(w.line, line...)
 	if cut > 0 {
-		text += fmt.Sprintf("… [%d more bytes in this line]", cut)
+		w.line = fmt.Appendf(w.line, "… [%d more bytes in this line]", cut)
 	}
-	if w.shown > 0 && w.out.Len()+len(text)+1 > maxBytes {
+	if w.shown > 0 && w.out.Len()+len(w.line)+1 > maxBytes {
 		w.full = true
 		return
 	}
-	w.out.WriteString(text)
+	w.out.Write(w.line)
 	w.out.WriteByte('\n')
 	if w.shown > 0 {
 		w.content.WriteByte('\n')
 	}
-	w.content.WriteString(s)
+	w.content.Write(line)
 	w.shown++
 }
 

@@ -1,0 +1,168 @@
+//go:build unix
+
+package shell
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"acp-agent/loop/tool"
+	"acp-agent/loop/tool/tooltest"
+)
+
+// TestMain runs the test binary as an agent that has a command running, when it
+// is told to.
+func TestMain(m *testing.M) {
+	if command, ok := os.LookupEnv("ACP_AGENT_TEST_COMMAND"); ok {
+		env := &tool.Env{Cwd: os.TempDir(), Environ: os.Environ(), Progress: func(p tool.Progress) { fmt.Print(p.Output) }}
+		b := &bash{New(Options{})}
+		args := []any{"command", command}
+		if os.Getenv("ACP_AGENT_TEST_BACKGROUND") != "" {
+			args = append(args, "run_in_background", true)
+		}
+		r, err := b.Run(context.Background(), env, tooltest.Args(args...))
+		fmt.Println(tooltest.Text(r), err)
+		select {} // a background job runs on; the parent kills this process
+	}
+	os.Exit(m.Run())
+}
+
+// An agent that is killed leaves nothing running: not the command, not what it
+// started, not what ignores SIGTERM.
+func TestKilledAgentLeavesNoOrphans(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, background := range []string{"", "1"} {
+		path, gone := lifeline(t)
+		agent := exec.Command(exe)
+		agent.Env = append(os.Environ(), "ACP_AGENT_TEST_BACKGROUND="+background,
+			"ACP_AGENT_TEST_COMMAND=(trap '' TERM HUP; exec 3>"+path+"; sleep 1000 & sleep 1000; echo never) & sleep 1000; echo never")
+		if err := agent.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// The lifeline is open when the command runs; only then is the agent killed.
+		opened := waitOpen(t, path)
+		if err := agent.Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		_ = agent.Wait()
+		opened.Close()
+		gone()
+	}
+}
+
+// waitOpen returns when somebody has the lifeline open for writing.
+func waitOpen(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path) // waits for a writer
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func jobCall(t *testing.T, ctx context.Context, tl tool.Tool, pairs ...any) string {
+	t.Helper()
+	r, err := tl.Run(ctx, tooltest.Env(t, t.TempDir()), tooltest.Args(pairs...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tooltest.Text(r)
+}
+
+func TestJobs(t *testing.T) {
+	s := newShell(t)
+	run, out, kill := &bash{s}, &jobOutput{s}, &jobKill{s}
+	gate := filepath.Join(t.TempDir(), "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := jobCall(t, t.Context(), run, "command", "echo one; read x <"+gate+"; echo two >&2; exit 3", "run_in_background", true); got != "Started job-1 in the background. Read its output with job_output." {
+		t.Errorf("got %q", got)
+	}
+	if err := os.WriteFile(gate, []byte("\n"), 0); err != nil { // the job reads: one was written
+		t.Fatal(err)
+	}
+	all := ""
+	for !strings.Contains(all, "exited") {
+		all += jobCall(t, t.Context(), out, "job_id", "job-1", "wait", true)
+	}
+	if all != "one\ntwo\n[status: exited with code 3]" {
+		t.Errorf("got %q", all)
+	}
+	if got := jobCall(t, t.Context(), out, "job_id", "job-1"); got != "(no new output)\n[status: exited with code 3]" {
+		t.Errorf("got %q", got)
+	}
+	if got := jobCall(t, t.Context(), kill, "job_id", "job-1"); got != "[status: exited with code 3]" {
+		t.Errorf("got %q", got)
+	}
+
+	path, gone := lifeline(t)
+	jobCall(t, t.Context(), run, "command", "exec 3>"+path+"; sleep 1000 & sleep 1000; echo never", "run_in_background", true)
+	if got := jobCall(t, t.Context(), out, "job_id", "job-2", "wait", true, "timeout_ms", 1); got != "(no new output)\n[status: running]" {
+		t.Errorf("got %q", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if got := jobCall(t, ctx, out, "job_id", "job-2", "wait", true); got != "[cancelled]" {
+		t.Errorf("got %q", got)
+	}
+	waitOpen(t, path).Close()
+	if got := jobCall(t, t.Context(), kill, "job_id", "job-2"); got != "[status: killed]" {
+		t.Errorf("got %q", got)
+	}
+	gone()
+	for _, tl := range []tool.Tool{out, kill} {
+		if got := jobCall(t, t.Context(), tl, "job_id", "job-9"); got != `There is no job "job-9" in this session.` {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+// A job outlives the turn that started it, and ends with the session.
+func TestJobsEndWithTheSession(t *testing.T) {
+	s := newShell(t)
+	path, gone := lifeline(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	jobCall(t, ctx, &bash{s}, "command", "trap '' TERM; exec 3>"+path+"; sleep 1000 & sleep 1000; echo never", "run_in_background", true)
+	waitOpen(t, path).Close()
+	cancel()
+	if got := jobCall(t, t.Context(), &jobOutput{s}, "job_id", "job-1"); !strings.HasSuffix(got, "[status: running]") {
+		t.Errorf("got %q", got)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gone()
+	if got := jobCall(t, t.Context(), &bash{s}, "command", "true", "run_in_background", true); got != "The session is closing; no job was started." {
+		t.Errorf("got %q", got)
+	}
+}
+
+// Case P5: finished jobs are not kept for ever, and there is an end to how many
+// run.
+func TestJobsAreBounded(t *testing.T) {
+	s := newShell(t)
+	for i := range maxFinished + 3 {
+		jobCall(t, t.Context(), &bash{s}, "command", "true", "run_in_background", true)
+		jobCall(t, t.Context(), &jobOutput{s}, "job_id", fmt.Sprintf("job-%d", i+1), "wait", true)
+	}
+	s.jobs.running.Wait()
+	if n := len(s.jobs.byID); n != maxFinished {
+		t.Errorf("%d jobs are kept", n)
+	}
+	for range maxRunning {
+		jobCall(t, t.Context(), &bash{s}, "command", "exec sleep 1000", "run_in_background", true)
+	}
+	if got := jobCall(t, t.Context(), &bash{s}, "command", "true", "run_in_background", true); got != "There are 32 background jobs already. End one with job_kill first." {
+		t.Errorf("got %q", got)
+	}
+}
