@@ -1,0 +1,365 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+)
+
+const (
+	// legacyVersion is the last protocol with a handshake. It comes first: every
+	// server has it, and one that does not know the newer discovery may leave that
+	// question unanswered for ever.
+	legacyVersion = "2025-11-25"
+	// maxTools bounds what a server may offer, whose list has pages without end.
+	maxTools = 2000
+	// lostWait is how long, after a call has failed for no reason that is named,
+	// the connection is watched for its end: that reason is the better one.
+	lostWait = 250 * time.Millisecond
+)
+
+var (
+	errSilent  = errors.New("no answer in time")
+	errConnect = errors.New("it did not answer in time")
+)
+
+// conn is one connection to a server.
+type conn struct {
+	server  *server
+	session *sdk.ClientSession
+	proc    *process   // stdio only
+	web     *webClient // the others
+	// cancel ends the requests that carry the connection.
+	cancel context.CancelCauseFunc
+	// ended yields when the protocol is over; lost is closed then, gone when also
+	// all that carried it is.
+	lost, gone chan struct{}
+	// stale: the server's tools have changed since they were read. Guarded by
+	// set.mu.
+	stale bool
+
+	tokens   atomic.Int64
+	mu       sync.Mutex
+	progress map[string]*progress
+}
+
+// dial connects: start, handshake, list of tools. What it has started is gone
+// again when it returns an error.
+func (s *server) dial() (*conn, []*sdk.Tool, error) {
+	c, tools, err := s.dialVersion(legacyVersion)
+	if _, refused := rpcError(err); refused && s.set.soft.Err() == nil {
+		// A server that has given up the handshake says so. The SDK's default is to
+		// discover what it has instead.
+		var second error
+		if c, tools, second = s.dialVersion(""); second == nil {
+			err = nil
+		}
+	}
+	return c, tools, err
+}
+
+func (s *server) dialVersion(version string) (*conn, []*sdk.Tool, error) {
+	limit := s.set.opts.ConnectTimeout
+	// Not WithTimeout: the context also carries an SSE connection after it is made.
+	ctx, cancel := context.WithCancelCause(s.set.soft)
+	timer := time.AfterFunc(limit, func() { cancel(errConnect) })
+	defer timer.Stop()
+	c := &conn{
+		server: s, cancel: cancel, lost: make(chan struct{}), gone: make(chan struct{}), progress: map[string]*progress{},
+	}
+	transport, err := c.transport()
+	if err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	var tools []*sdk.Tool
+	c.session, err = c.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
+	if err == nil {
+		tools, err = listTools(ctx, c.session)
+	}
+	if err == nil && !timer.Stop() {
+		err = errConnect
+	}
+	if err == nil {
+		return c, tools, nil
+	}
+	switch {
+	case s.set.soft.Err() != nil:
+		err = errClosed
+	case errors.Is(context.Cause(ctx), errConnect):
+		err = fmt.Errorf("it did not answer within %v", limit)
+	}
+	close(c.lost)
+	why := c.end()
+	if c.proc == nil {
+		return nil, nil, s.clean(err)
+	}
+	return nil, nil, c.proc.explain(s.clean(err), why)
+}
+
+// transport starts the process or makes the client that carries the protocol.
+func (c *conn) transport() (sdk.Transport, error) {
+	cfg, o := c.server.cfg, c.server.set.opts
+	switch {
+	case cfg.Command != "":
+		p, err := startProcess(cfg.Command, cfg.Args, overlay(o.Environ, cfg.Env), o.Cwd, c.server.log)
+		if err != nil {
+			return nil, err
+		}
+		c.proc = p
+		return p.transport(), nil
+	case cfg.URL == "":
+		return nil, errors.New("neither a command nor a URL is given for it")
+	}
+	web, err := newWebClient(c.server.set.hard, cfg)
+	if err != nil {
+		return nil, err
+	}
+	c.web = web
+	if cfg.SSE {
+		return &sdk.SSEClientTransport{Endpoint: cfg.URL, HTTPClient: web.client, MaxEventSize: maxMessage}, nil
+	}
+	return &sdk.StreamableClientTransport{Endpoint: cfg.URL, HTTPClient: web.client, MaxEventSize: maxMessage}, nil
+}
+
+func (c *conn) client() *sdk.Client {
+	s := c.server
+	return sdk.NewClient(&sdk.Implementation{Name: s.set.opts.Name, Version: s.set.opts.Version}, &sdk.ClientOptions{
+		Logger: s.log,
+		// Nothing is offered: no sampling, no elicitation, and no roots, which some
+		// servers would take in place of the directories that they were given.
+		Capabilities: &sdk.ClientCapabilities{},
+		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
+			s.listChanged(c)
+		},
+		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+			c.progressed(r.Params)
+		},
+	})
+}
+
+func listTools(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
+	var all []*sdk.Tool
+	seen := map[string]bool{}
+	params := &sdk.ListToolsParams{}
+	for {
+		res, err := session.ListTools(ctx, params)
+		if err != nil {
+			if caps := session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+				if _, refused := rpcError(err); refused {
+					return nil, nil // it never said that it has tools
+				}
+			}
+			return nil, fmt.Errorf("listing its tools: %w", err)
+		}
+		for _, t := range res.Tools {
+			if t.Name != "" && !seen[t.Name] {
+				seen[t.Name] = true
+				all = append(all, t)
+			}
+		}
+		if res.NextCursor == "" || len(all) >= maxTools || len(res.Tools) == 0 {
+			return all, nil
+		}
+		params = &sdk.ListToolsParams{Cursor: res.NextCursor}
+	}
+}
+
+// serve returns when the connection is lost (true) or the set is being closed.
+func (c *conn) serve(soft context.Context) bool {
+	go func() { // ends with the connection, which end closes; end waits for it
+		_ = c.session.Wait()
+		close(c.lost)
+	}()
+	select {
+	case <-c.lost:
+		return soft.Err() == nil
+	case <-soft.Done():
+		return false
+	}
+}
+
+// end ends the connection and what carries it, and says how it ended. It takes
+// no longer than the grace of a process, or until the set is cut off.
+func (c *conn) end() error {
+	why := errors.New("the connection was closed")
+	if c.proc != nil {
+		why = c.proc.stop()
+	}
+	closed := make(chan struct{})
+	go func() { // ends with the requests, which hard cuts; waited for below
+		defer close(closed)
+		if c.session != nil {
+			_ = c.session.Close()
+			<-c.lost
+		}
+	}()
+	select {
+	case <-closed:
+	case <-c.server.set.hard.Done():
+	case <-time.After(closeLimit - closeSpare):
+	}
+	c.cancel(errClosed)
+	if c.web != nil {
+		c.web.close()
+	}
+	<-closed
+	return why
+}
+
+// goneError: the server ended during a call.
+type goneError struct{ why error }
+
+func (e *goneError) Error() string { return e.why.Error() }
+
+// cause finds the better reason for an error of a call: that the connection is
+// at its end.
+func (c *conn) cause(ctx context.Context, err error) error {
+	if _, answered := rpcError(err); answered || errors.Is(err, errSilent) || errors.Is(err, errClosed) {
+		return err
+	}
+	wait := time.NewTimer(lostWait)
+	defer wait.Stop()
+	if errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) {
+		wait.Reset(2 * closeLimit)
+	}
+	select {
+	case <-c.lost:
+	case <-wait.C:
+		return err
+	case <-ctx.Done():
+		return err
+	}
+	select {
+	case <-c.gone:
+	case <-ctx.Done():
+		return err
+	}
+	c.server.set.mu.Lock()
+	defer c.server.set.mu.Unlock()
+	return &goneError{c.server.whyLocked()}
+}
+
+func (s *server) whyLocked() error {
+	if s.err != nil {
+		return s.err
+	}
+	return errors.New("the connection broke")
+}
+
+// call makes one call and waits for its answer, for ctx, and for the time limit.
+func (c *conn) call(ctx context.Context, name string, input json.RawMessage, show func(string)) (*sdk.CallToolResult, error) {
+	s := c.server
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(s.set.soft, func() { cancel(errClosed) })()
+	p := &progress{show: show}
+	if limit := s.set.opts.CallTimeout; limit > 0 {
+		timer := time.AfterFunc(limit, func() { cancel(errSilent) })
+		defer timer.Stop()
+		p.alive = func() { timer.Reset(limit) }
+	}
+	params := &sdk.CallToolParams{Name: name, Arguments: arguments(input)}
+	token := fmt.Sprintf("call-%d", c.tokens.Add(1))
+	params.Meta = sdk.Meta{"progressToken": token}
+	c.mu.Lock()
+	c.progress[token] = p
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.progress, token)
+		c.mu.Unlock()
+		p.stop()
+	}()
+	type answer struct {
+		res *sdk.CallToolResult
+		err error
+	}
+	got := make(chan answer, 1)
+	// In a goroutine of its own: the SDK writes without regard to ctx, and a
+	// server may have stopped to read. Then it ends with the connection.
+	if !s.set.run(func() {
+		res, err := c.session.CallTool(ctx, params)
+		got <- answer{res, err}
+	}) {
+		return nil, errClosed
+	}
+	select {
+	case a := <-got:
+		if a.err != nil && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		return a.res, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// arguments: a call without arguments has an empty object.
+func arguments(input json.RawMessage) json.RawMessage {
+	if s := strings.TrimSpace(string(input)); s == "" || s == "null" {
+		return json.RawMessage("{}")
+	}
+	return input
+}
+
+// progress shows what a server says of a call, and stops when the call has been
+// answered: notifications may come after.
+type progress struct {
+	mu    sync.Mutex
+	show  func(string)
+	alive func()
+}
+
+func (p *progress) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.show, p.alive = nil, nil
+}
+
+func (p *progress) said(text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.alive != nil {
+		p.alive()
+	}
+	if p.show != nil && text != "" {
+		p.show(text)
+	}
+}
+
+func (c *conn) progressed(n *sdk.ProgressNotificationParams) {
+	token, _ := n.ProgressToken.(string)
+	c.mu.Lock()
+	p := c.progress[token]
+	c.mu.Unlock()
+	if p == nil {
+		return
+	}
+	p.said(progressLine(n))
+}
+
+func progressLine(n *sdk.ProgressNotificationParams) string {
+	count := fmt.Sprintf("%.10g", n.Progress)
+	if n.Total > 0 {
+		count += fmt.Sprintf("/%.10g", n.Total)
+	}
+	if n.Message == "" {
+		return count + "\n"
+	}
+	return strings.ToValidUTF8(n.Message, "\uFFFD") + " (" + count + ")\n"
+}
+
+// rpcError finds the error that a server has answered with.
+func rpcError(err error) (*jsonrpc.Error, bool) {
+	return errors.AsType[*jsonrpc.Error](err)
+}
