@@ -1,0 +1,91 @@
+package claudecode
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"acp-agent/hooks"
+)
+
+func TestTranscript(t *testing.T) {
+	meta := hooks.TranscriptMeta{SessionID: "S", Cwd: "/home/u/my.proj", Version: "1.0", GitBranch: "main", Model: "m"}
+	when := time.Date(2026, 11, 30, 1, 2, 3, 4_000_000, time.UTC)
+	tool := &hooks.Tool{Name: "edit", Input: json.RawMessage(`{"file_path":"a","old_string":"x","new_string":"y"}`), CallID: "c1"}
+	done := *tool
+	done.Output = "Edited a."
+	old := "x\n"
+	done.Response, _ = json.Marshal(hooks.EditResponse{Path: "/home/u/my.proj/a", OldString: "x", NewString: "y", Original: &old})
+	failed := hooks.Tool{Name: "bash", CallID: "c2", Output: "boom", ExitCode: exitCode(1)}
+	entries := []hooks.Entry{
+		{Kind: hooks.EntryTurnStart, Seq: 1},
+		{Kind: hooks.EntryUser, Seq: 2, Text: "do <it> é", Mode: "default"},
+		{Kind: hooks.EntryContext, Seq: 3, Text: "ctx"},
+		{Kind: hooks.EntryReasoning, Seq: 4, MessageID: "M", Text: "hm", Signature: "sig"},
+		{Kind: hooks.EntryText, Seq: 4, MessageID: "M", Text: "ok"},
+		{Kind: hooks.EntryToolUse, Seq: 4, MessageID: "M", Tool: tool, Last: true, StopReason: "tool_use", Usage: hooks.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}},
+		{Kind: hooks.EntryToolResult, Seq: 5, Tool: &done},
+		{Kind: hooks.EntryToolResult, Seq: 6, Tool: &failed},
+		{Kind: hooks.EntrySteering, Seq: 7, Text: "go on"},
+		{Kind: hooks.EntrySummary, Seq: 8, Text: "summary"},
+		{Kind: hooks.EntryTitle, Seq: 9, Text: "Title"},
+		{Kind: hooks.EntryTurnEnd, Seq: 10},
+	}
+	write := func() []byte {
+		tr := NewTranscriber(meta)
+		if tr.Path() != filepath.Join("-home-u-my-proj", "S.jsonl") {
+			t.Error(tr.Path())
+		}
+		var out []byte
+		for i := range entries {
+			entries[i].Time = when
+			var err error
+			if out, err = tr.Append(out, &entries[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return out
+	}
+	got := write()
+	if !bytes.Equal(got, write()) {
+		t.Error("writing it anew gives other bytes")
+	}
+	path := filepath.Join("testdata", "transcript.golden")
+	if *update {
+		if err := os.WriteFile(path, got, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%v (run with -update to accept)\n%s", err, got)
+	}
+	// What readers in the wild rely on: a chain of parents, one id a line.
+	parent, ids := "", map[string]bool{}
+	for line := range strings.SplitSeq(strings.TrimSuffix(string(got), "\n"), "\n") {
+		var l struct {
+			Type, UUID, LeafUUID string
+			ParentUUID           *string
+		}
+		if err := json.Unmarshal([]byte(line), &l); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if l.Type == "summary" {
+			if l.LeafUUID != parent {
+				t.Errorf("leaf %s, last %s", l.LeafUUID, parent)
+			}
+			continue
+		}
+		if parent == "" && l.ParentUUID != nil || parent != "" && (l.ParentUUID == nil || *l.ParentUUID != parent) || ids[l.UUID] {
+			t.Errorf("the chain breaks at %s", line)
+		}
+		ids[l.UUID], parent = true, l.UUID
+	}
+	if !bytes.Contains(got, []byte(`"role":"assistant"`)) || !bytes.Contains(got, []byte(`"name":"Edit","input":{"file_path":"/home/u/my.proj/a"`)) {
+		t.Error("not in the form that hooks grep for")
+	}
+}
