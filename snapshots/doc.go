@@ -70,6 +70,7 @@
 //
 // A foreign agent (Options.Foreign) is held to what any ACP agent shares: clean
 // frames, the answers' stop reasons or error codes, and the text of each turn.
+// Scenarios that need more of it (hooks, this project's log) are skipped.
 // A recording of the reference system (log version 0) is run as it is and
 // compared by what it says and what the two systems share; see
 // compareReference.

@@ -2,9 +2,28 @@ package snapshots
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
+
+// foreignSkips says why a scenario asks for more than any ACP agent has, empty
+// when it does not: hooks whose file the agent's command does not name, and
+// waits on this project's own log and request record.
+func foreignSkips(s *Scenario, agent []string) string {
+	for _, name := range []string{claudeHooksFile, codexHooksFile} {
+		if _, err := os.Stat(filepath.Join(s.Dir, workspaceDir, name)); err == nil && !strings.Contains(strings.Join(agent, " "), name) {
+			return "it needs hooks: name {{cwd}}/" + name + " in the agent's command to run it"
+		}
+	}
+	for _, st := range s.Input.Steps {
+		if st.WaitForLogEvent != "" || st.WaitForRequest > 0 || st.Op == "waitForLogEvent" || st.Op == "waitForRequest" || st.Op == "waitForTurnStart" {
+			return "it waits on the log or the requests of this project's agent"
+		}
+	}
+	return ""
+}
 
 // turnResult is what any ACP agent and this one share of a turn.
 type turnResult struct {

@@ -188,6 +188,27 @@ func TestForeignAgent(t *testing.T) {
 	}
 }
 
+// What a foreign agent cannot take part in is skipped, and said.
+func TestForeignAgentSkips(t *testing.T) {
+	hooked := newScenario(t, map[string]string{inputFile: onePrompt, logFile: bareScript, "workspace/hooks.json": "{}"})
+	waits := newScenario(t, map[string]string{
+		inputFile: `{"steps":[{"op":"initialize"},{"op":"waitForLogEvent","type":"turn/start"}]}`, logFile: bareScript,
+	})
+	for _, dir := range []string{hooked, waits} {
+		res := drive(t, dir, "good", func(o *Options) { o.Foreign = true })
+		if !res.OK() || res.Skipped == "" {
+			t.Errorf("got %+v", res)
+		}
+	}
+	res := drive(t, hooked, "good", func(o *Options) {
+		o.Foreign = true
+		o.Agent = append(o.Agent, "--hooks", "{{cwd}}/hooks.json")
+	})
+	if res.Skipped != "" {
+		t.Errorf("skipped although the command names the hooks: %s", res.Skipped)
+	}
+}
+
 func TestArtifacts(t *testing.T) {
 	dir := recorded(t, "good", onePrompt)
 	if err := os.WriteFile(filepath.Join(dir, wireFile), []byte("{}\n"), 0o644); err != nil {

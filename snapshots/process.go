@@ -43,7 +43,7 @@ func (r *runner) command(s *Scenario, p place) []string {
 		model = r.o.Model
 	}
 	argv = append(argv, "serve", "--model", model, "--state-dir", p.state)
-	for _, h := range []struct{ file, flag string }{{"hooks.json", "--claude-hooks"}, {"codex-hooks.json", "--codex-hooks"}} {
+	for _, h := range []struct{ file, flag string }{{claudeHooksFile, "--claude-hooks"}, {codexHooksFile, "--codex-hooks"}} {
 		file := filepath.Join(p.cwd, h.file)
 		if _, err := os.Stat(file); err == nil {
 			argv = append(argv, h.flag, file)

@@ -55,6 +55,9 @@ type Result struct {
 	Faults []string
 	// Differences are what was recorded and did not happen.
 	Differences []Difference
+	// Skipped says why a foreign agent cannot take part in the scenario; it then
+	// passes.
+	Skipped string
 	// Notes are deliberate differences from a reference recording.
 	Notes []string
 	// Updated lists the files that Update wrote.
@@ -172,10 +175,16 @@ func (r *runner) tell(res *Result) {
 		return
 	}
 	verdict := "ok  "
-	if !res.OK() {
+	switch {
+	case !res.OK():
 		verdict = "FAIL"
+	case res.Skipped != "":
+		verdict = "skip"
 	}
 	fmt.Fprintf(r.o.Out, "%s %s\n", verdict, res.Name)
+	if res.Skipped != "" {
+		fmt.Fprintf(r.o.Out, "     %s\n", res.Skipped)
+	}
 	for _, n := range res.Notes {
 		fmt.Fprintf(r.o.Out, "     deliberate: %s\n", n)
 	}
@@ -197,6 +206,11 @@ func (r *runner) scenario(ctx context.Context, dir string) Result {
 	if err != nil {
 		res.Err = err
 		return res
+	}
+	if r.o.Foreign {
+		if res.Skipped = foreignSkips(s, r.o.Agent); res.Skipped != "" {
+			return res
+		}
 	}
 	g := r.observe(ctx, s, &res)
 	switch {

@@ -22,6 +22,10 @@ const (
 	systemFile   = "system-prompt.expected.md"
 	schemasFile  = "tool-schemas.expected.json"
 	workspaceDir = "workspace"
+
+	// Hooks files of the workspace that the agent is given.
+	claudeHooksFile = "hooks.json"
+	codexHooksFile  = "codex-hooks.json"
 )
 
 // laterLog matches the logs of a scenario's second session and the next.
