@@ -103,7 +103,7 @@ func (s *Session) env(callID string) *tool.Env {
 	_, info, _ := s.cfg.Models.Client(s.modelRef())
 	return &tool.Env{
 		CallID: callID, Cwd: s.cwd(), Roots: s.cfg.Roots, Environ: s.environ(),
-		Files: s.cfg.Files, Terminal: s.cfg.Terminal, Seen: s.seen, Images: info.Images,
+		Files: s.cfg.Files, Terminal: s.cfg.Terminal, Forms: s.cfg.Forms, Seen: s.seen, Images: info.Images,
 		Progress: func(tool.Progress) {},
 	}
 }
@@ -350,8 +350,26 @@ func (t *turn) denied(j *job, reason string) error {
 	return err
 }
 
+// request is the call as rules see it: with where its path really leads, so that
+// a symlink does not slip past a rule that denies.
 func (j *job) request(s *Session) permission.Call {
-	return permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Cwd: s.cwd()}
+	c := permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Cwd: s.cwd()}
+	var args struct {
+		FilePath string `json:"file_path"`
+		Path     string `json:"path"`
+	}
+	if json.Unmarshal(j.input, &args) != nil {
+		return c
+	}
+	for _, path := range []string{args.FilePath, args.Path} {
+		if path == "" {
+			continue
+		}
+		if p, err := tool.Locate(j.env, path); err == nil && p.Real != "" {
+			c.Paths = append(c.Paths, p.Real)
+		}
+	}
+	return c
 }
 
 // ask puts the question to the person and remembers an answer that is for
