@@ -118,9 +118,11 @@ type Config struct {
 	Environ  []string
 	Files    tool.Files
 	Terminal tool.Terminal
-	Roots    []string
-	Limits   Limits
-	Retry    RetryPolicy
+	// Forms are the client's forms (optional).
+	Forms  tool.Forms
+	Roots  []string
+	Limits Limits
+	Retry  RetryPolicy
 	// TranscriptDir is where the transcripts that hooks read are kept; "" keeps
 	// none. Transcribers makes one for a dialect.
 	TranscriptDir string

@@ -128,6 +128,8 @@ type Env struct {
 	// Files is never nil. Terminal may be nil.
 	Files    Files
 	Terminal Terminal
+	// Forms may be nil.
+	Forms Forms
 	// Progress shows output while the tool runs; it may be called from any
 	// goroutine until Run returns, and it may drop or join what comes too fast.
 	// It is never nil.
