@@ -261,7 +261,9 @@ type SessionCapabilities struct {
 	Close *SessionCloseCapabilities `json:"close,omitzero"`
 	// Whether the agent supports systemPrompt on session lifecycle requests.
 	SystemPrompt *SessionSystemPromptCapabilities `json:"systemPrompt,omitzero"`
-	Meta         Meta                             `json:"_meta,omitzero"`
+	// Whether the agent supports session/fork. Unstable: only set where that is switched on.
+	Fork *SessionForkCapabilities `json:"fork,omitzero"`
+	Meta Meta                     `json:"_meta,omitzero"`
 }
 
 // SessionCloseCapabilities: capabilities for the session/close method.

@@ -54,6 +54,17 @@ func (s *Session) Settings(ctx context.Context) (Settings, error) {
 	return out, err
 }
 
+// Model returns what is known of the model in use.
+func (s *Session) Model(ctx context.Context) (model.Info, error) {
+	var info model.Info
+	err := s.Do(ctx, func(*session.State) error {
+		var err error
+		_, info, err = s.cfg.Models.Client(s.modelRef())
+		return err
+	})
+	return info, err
+}
+
 // SetModel switches the model from the next request on. PreModelSwitch hooks may
 // refuse it: the error then is a *Refused.
 func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.Source) error {

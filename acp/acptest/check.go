@@ -29,6 +29,9 @@ func CheckParams(method string, params json.RawMessage) error {
 
 // CheckResult checks the result of a request to the agent against the published schema.
 func CheckResult(method string, result json.RawMessage) error {
+	if method == acp.MethodSessionFork {
+		return Check("ForkSessionResponse", result)
+	}
 	m, ok := methodOf(method)
 	if !ok {
 		return nil
@@ -111,6 +114,7 @@ var messageTypes = map[string]reflect.Type{
 	"NewSessionResponse":              reflect.TypeFor[acp.NewSessionResponse](),
 	"LoadSessionResponse":             reflect.TypeFor[acp.LoadSessionResponse](),
 	"ResumeSessionResponse":           reflect.TypeFor[acp.ResumeSessionResponse](),
+	"ForkSessionResponse":             reflect.TypeFor[acp.ForkSessionResponse](),
 	"ListSessionsResponse":            reflect.TypeFor[acp.ListSessionsResponse](),
 	"DeleteSessionResponse":           reflect.TypeFor[acp.DeleteSessionResponse](),
 	"CloseSessionResponse":            reflect.TypeFor[acp.CloseSessionResponse](),

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -33,10 +34,11 @@ type SessionParams struct {
 	OverrideSystem bool
 	// Servers are the MCP servers to connect to.
 	Servers []Server
-	// Read, Write and Terminal are the client's services, nil where it does not
-	// offer them.
+	// Read, Write, Terminal and Forms are the client's services, nil where it does
+	// not offer them.
 	Read, Write tool.Files
 	Terminal    tool.Terminal
+	Forms       tool.Forms
 }
 
 // Server is an MCP server that a client names.
@@ -59,7 +61,7 @@ type Builder interface {
 	Session(ctx context.Context, p *SessionParams) (loop.Config, error)
 }
 
-// Config is what an Agent is made with. All fields are required.
+// Config is what an Agent is made with. All fields are required but Fork.
 type Config struct {
 	// Context is the process's: updates outside a request end with it.
 	Context context.Context
@@ -78,9 +80,12 @@ type Config struct {
 	// AuthMethods are those to advertise; Authenticate checks an id of them.
 	AuthMethods  []acp.AuthMethod
 	Authenticate func(ctx context.Context, methodID string) error
-	NewID        func() string
-	Now          func() time.Time
-	Log          *slog.Logger
+	// Fork, where it is set, serves and advertises the unstable session/fork. It
+	// reads a log without locking it, also one that is open.
+	Fork  func(ctx context.Context, id string, visit func(session.Event) error) error
+	NewID func() string
+	Now   func() time.Time
+	Log   *slog.Logger
 }
 
 // Agent serves one connection.
@@ -108,25 +113,37 @@ type keyedLock struct {
 // lock waits for the key's lock and returns its unlock.
 func (k *keyedLock) lock(key string) func() {
 	for {
+		unlock, ok := k.tryLock(key)
+		if ok {
+			return unlock
+		}
 		k.mu.Lock()
-		if k.held == nil {
-			k.held = map[string]chan struct{}{}
-		}
-		wait, taken := k.held[key]
-		if !taken {
-			done := make(chan struct{})
-			k.held[key] = done
-			k.mu.Unlock()
-			return func() {
-				k.mu.Lock()
-				delete(k.held, key)
-				k.mu.Unlock()
-				close(done)
-			}
-		}
+		wait := k.held[key]
 		k.mu.Unlock()
-		<-wait
+		if wait != nil {
+			<-wait
+		}
 	}
+}
+
+// tryLock takes the key's lock where it is free.
+func (k *keyedLock) tryLock(key string) (unlock func(), ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.held == nil {
+		k.held = map[string]chan struct{}{}
+	}
+	if k.held[key] != nil {
+		return nil, false
+	}
+	done := make(chan struct{})
+	k.held[key] = done
+	return func() {
+		k.mu.Lock()
+		delete(k.held, key)
+		k.mu.Unlock()
+		close(done)
+	}, true
 }
 
 // live is a session that is active on this connection.
@@ -159,6 +176,9 @@ func (a *Agent) Register(m *acp.Mux) {
 	acp.HandleRequest(m, acp.MethodSessionSetConfigOption, a.setOption)
 	acp.HandleRequest(m, acp.MethodSessionPrompt, a.prompt)
 	acp.HandleRequest(m, MethodSteer, a.steer)
+	if a.cfg.Fork != nil {
+		acp.HandleRequest(m, acp.MethodSessionFork, a.forkSession)
+	}
 	acp.HandleNotification(m, acp.MethodSessionCancel, a.cancel)
 }
 
@@ -172,14 +192,14 @@ func (a *Agent) initialize(_ context.Context, p *acp.InitializeRequest) (func() 
 			ProtocolVersion:   1,
 			AgentInfo:         &a.cfg.Info,
 			AuthMethods:       a.authMethods(&p.ClientCapabilities),
-			AgentCapabilities: capabilities(),
+			AgentCapabilities: a.capabilities(),
 		}, nil
 	}, nil
 }
 
 // capabilities are what this agent serves, no more and no less.
-func capabilities() acp.AgentCapabilities {
-	return acp.AgentCapabilities{
+func (a *Agent) capabilities() acp.AgentCapabilities {
+	c := acp.AgentCapabilities{
 		LoadSession:        true,
 		PromptCapabilities: acp.PromptCapabilities{EmbeddedContext: true, Image: true},
 		McpCapabilities:    acp.McpCapabilities{Http: true, Sse: true},
@@ -193,6 +213,10 @@ func capabilities() acp.AgentCapabilities {
 		Auth: acp.AgentAuthCapabilities{Logout: &acp.LogoutCapabilities{}},
 		Meta: acp.Meta{MetaKey: map[string]any{"steer": MethodSteer}},
 	}
+	if a.cfg.Fork != nil {
+		c.SessionCapabilities.Fork = &acp.SessionForkCapabilities{}
+	}
+	return c
 }
 
 // MetaKey is the key of this agent's own part of a _meta object.
@@ -348,7 +372,7 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 	if err != nil {
 		return nil, err
 	}
-	slot, err := l.Admit(ctx)
+	slot, err := l.Admit(model.WithTrace(ctx, traceOf(p.Meta)))
 	switch {
 	case errors.Is(err, loop.ErrBusy):
 		return nil, acp.InvalidRequest(fmt.Sprintf("a prompt is already running in session %s: wait for its answer or send session/cancel", p.SessionID))
@@ -356,13 +380,44 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 		return nil, acp.SessionNotFound(p.SessionID)
 	}
 	return func() (*acp.PromptResponse, error) {
+		l.view.refreshCommands()
 		if c, args, ok := l.view.parseCommand(content); ok {
 			reason, err := l.run(ctx, slot, c, args, content)
 			return promptResponse(reason, err)
 		}
+		l.unseen(ctx, content)
 		reason, err := slot.Prompt(l.view.attach(ctx, content), session.Source{Kind: session.SourceUser})
 		return promptResponse(reason, err)
 	}, nil
+}
+
+// traceOf is the W3C trace context that a client sent with a request.
+func traceOf(m acp.Meta) model.Trace {
+	text := func(key string) string { s, _ := m[key].(string); return s }
+	return model.Trace{Parent: text("traceparent"), State: text("tracestate"), Baggage: text("baggage")}
+}
+
+// unseen tells the person of images that the model in use cannot be shown. The
+// model gets a note in their place.
+func (l *live) unseen(ctx context.Context, content []session.Block) {
+	n := 0
+	for _, b := range content {
+		if b.Type == session.BlockImage || b.Type == session.BlockResource && b.Data != "" && strings.HasPrefix(b.MimeType, "image/") {
+			n++
+		}
+	}
+	if n == 0 {
+		return
+	}
+	info, err := l.Model(ctx)
+	if err != nil || info.Images {
+		return // without a model the prompt itself says what is wrong
+	}
+	// An error is that of the log, which the prompt meets next and reports.
+	_ = l.Record(ctx, &session.Notice{
+		Severity: "warning", Text: fmt.Sprintf("The model %s takes no images: it is not shown the %d of this prompt.", info.Ref, n),
+		Detail: "Switch the model (/model) and send them again.", Source: session.Source{Kind: session.SourceAgent},
+	})
 }
 
 // promptResponse is the answer to a prompt. Only a failed model call or a

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"sort"
 	"strings"
@@ -118,8 +119,10 @@ func readCommand(path string) (front, string) {
 	return f, body
 }
 
-// sendCommands tells the client what can be typed.
-func (v *view) sendCommands() {
+// refreshCommands tells the client what can be typed, where it has changed since
+// it was told last: after a session's start, and with a prompt that follows a
+// change of the command files.
+func (v *view) refreshCommands() {
 	up := &acp.AvailableCommandsUpdate{}
 	for _, c := range v.commands() {
 		w := acp.AvailableCommand{Name: c.name, Description: c.description}
@@ -128,7 +131,13 @@ func (v *view) sendCommands() {
 		}
 		up.AvailableCommands = append(up.AvailableCommands, w)
 	}
-	v.send(v.agent.ctx, acp.SessionUpdate{AvailableCommandsUpdate: up})
+	v.mu.Lock()
+	changed := !reflect.DeepEqual(v.offered, up.AvailableCommands)
+	v.offered = up.AvailableCommands
+	v.mu.Unlock()
+	if changed {
+		v.send(v.agent.ctx, acp.SessionUpdate{AvailableCommandsUpdate: up})
+	}
 }
 
 // parseCommand reads a prompt that is a command: its first block is text that

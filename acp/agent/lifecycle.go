@@ -44,9 +44,16 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 		if err != nil {
 			return nil, err
 		}
-		acp.AfterReply(ctx, l.view.sendCommands)
+		acp.AfterReply(ctx, l.settled)
 		return &acp.NewSessionResponse{SessionID: h.ID, Modes: modes, ConfigOptions: options}, nil
 	}, nil
+}
+
+// settled tells what a client may hear of a session only after the reply that
+// names it.
+func (l *live) settled() {
+	l.view.refreshCommands()
+	l.sendUsage()
 }
 
 // build checks what a client asked for and makes the session's configuration.
@@ -74,6 +81,9 @@ func (a *Agent) build(ctx context.Context, h session.Header, su setup) (loop.Con
 	}
 	if params.Client.Terminal {
 		params.Terminal = clientTerminal{cl}
+	}
+	if params.Client.Elicitation != nil && params.Client.Elicitation.Form != nil {
+		params.Forms = clientForms{cl}
 	}
 	return a.cfg.Builder.Session(ctx, params)
 }
@@ -195,22 +205,28 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		return nil, nil, err
 	}
 	rp := newReplayer(a, id, &cfg, su.cwd)
-	var visit func(session.Event) error
-	if replay {
-		visit = func(ev session.Event) error { rp.add(ev); return nil }
-	}
-	log, st, err := a.cfg.Store.Open(ctx, id, visit)
+	var answered []*session.PermissionAnswered
+	log, st, err := a.cfg.Store.Open(ctx, id, func(ev session.Event) error {
+		if d, ok := ev.Data.(*session.PermissionAnswered); ok && d.Rule != "" {
+			answered = append(answered, d)
+		}
+		if replay {
+			rp.add(ev)
+		}
+		return nil
+	})
 	if err != nil {
 		release(cfg)
 		return nil, nil, storeError(id, "loading", err)
 	}
+	recall(&cfg, answered)
+	if err := a.moveTo(&cfg, log, st, su.cwd); err != nil {
+		release(cfg)
+		return nil, nil, errors.Join(err, log.Close())
+	}
 	l, err := a.open(cfg, log, st, "resume")
 	if err != nil {
 		return nil, nil, err
-	}
-	// The request's directory rules from here on; the log says so.
-	if err := l.SetCwd(ctx, su.cwd); err != nil {
-		return nil, nil, acp.InternalError(err.Error())
 	}
 	if replay {
 		rp.send(ctx, l.view)
@@ -219,11 +235,55 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 	if err != nil {
 		return nil, nil, err
 	}
-	acp.AfterReply(ctx, func() {
-		l.view.sendCommands()
-		l.view.sendUsage(st.Used)
-	})
+	acp.AfterReply(ctx, l.settled)
 	return modes, options, nil
+}
+
+// recall takes over what the person has answered "always" to in this session.
+func recall(cfg *loop.Config, answered []*session.PermissionAnswered) {
+	for _, d := range answered {
+		switch d.Outcome {
+		case "allow_always":
+			cfg.Rules.Allow(d.Rule)
+		case "reject_always":
+			cfg.Rules.Reject(d.Rule)
+		}
+	}
+}
+
+// moveTo makes the directory that a client gave the session's from here on. The
+// log says so, and the person is told where it is another one.
+func (a *Agent) moveTo(cfg *loop.Config, log session.Log, st *session.State, cwd string) error {
+	from := st.Header.Cwd
+	if dir := st.Config[loop.ConfigCwd]; dir != "" {
+		from = dir
+	}
+	if from == cwd {
+		return nil
+	}
+	err := record(log, st, &session.ConfigSet{ID: loop.ConfigCwd, Value: cwd, Source: session.Source{Kind: session.SourceClient}})
+	if err == nil {
+		err = log.Sync()
+	}
+	if err != nil {
+		return acp.InternalError(fmt.Sprintf("noting the directory of session %s: %v", st.Header.ID, err))
+	}
+	cfg.Notices = append(cfg.Notices, session.Notice{
+		Severity: "info", Text: fmt.Sprintf("This session worked in %s before; it works in %s now.", from, cwd),
+		Source: session.Source{Kind: session.SourceAgent},
+	})
+	return nil
+}
+
+// record appends to a log that no session owns yet.
+func record(log session.Log, st *session.State, data ...session.Data) error {
+	evs, err := log.Append(data...)
+	for _, ev := range evs {
+		if err == nil {
+			err = st.Apply(ev)
+		}
+	}
+	return err
 }
 
 // release frees what a configuration holds that no session was made of.
@@ -258,7 +318,14 @@ func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (f
 		return nil, nil // closing what is not open: there is nothing left to do
 	}
 	a.forget(p.SessionID)
+	// Taken here where it is free: a load that follows on the wire then waits
+	// until the log has been closed.
+	unlock, held := a.opening.tryLock(p.SessionID)
 	return func() (*acp.CloseSessionResponse, error) {
+		if !held {
+			unlock = a.opening.lock(p.SessionID)
+		}
+		defer unlock()
 		if err := l.Close(ctx, "other"); err != nil {
 			return nil, acp.InternalError(err.Error())
 		}
@@ -351,79 +418,4 @@ func readCursor(s string) (*cursor, error) {
 		return nil, acp.InvalidParams("cursor", "it is not one of this agent's: use the nextCursor of the page before, or none")
 	}
 	return &c, nil
-}
-
-// replayer collects what session/load shows of a log: every message, each tool
-// call in its final state, the last plan, compactions at their place.
-type replayer struct {
-	proj    projection
-	updates []*acp.SessionUpdate // nil: superseded
-	calls   map[string]int
-	plan    int
-	title   bool
-}
-
-func newReplayer(a *Agent, id string, cfg *loop.Config, cwd string) *replayer {
-	v := newView(a, cfg, session.NewState(session.Header{ID: id, Cwd: cwd}))
-	return &replayer{proj: v.proj, calls: map[string]int{}, plan: -1}
-}
-
-func (r *replayer) add(ev session.Event) {
-	for _, u := range r.proj.updates(ev, true) {
-		switch {
-		case u.ToolCall != nil:
-			r.calls[u.ToolCall.ToolCallID] = len(r.updates)
-		case u.ToolCallUpdate != nil:
-			if i, ok := r.calls[u.ToolCallUpdate.ToolCallID]; ok {
-				merge(r.updates[i].ToolCall, u.ToolCallUpdate)
-			}
-			continue
-		case u.Plan != nil:
-			if r.plan >= 0 {
-				r.updates[r.plan] = nil
-			}
-			r.plan = len(r.updates)
-		case u.SessionInfoUpdate != nil:
-			continue // session/list has the title
-		}
-		r.updates = append(r.updates, &u)
-	}
-}
-
-// merge applies an update to an announced call: what it leaves out stays.
-func merge(c *acp.ToolCall, u *acp.ToolCallUpdate) {
-	if u.Status != "" {
-		c.Status = u.Status
-	}
-	if u.Title != "" {
-		c.Title = u.Title
-	}
-	if u.Content != nil {
-		c.Content = u.Content
-	}
-	if u.Locations != nil {
-		c.Locations = u.Locations
-	}
-	if u.RawInput != nil {
-		c.RawInput = u.RawInput
-	}
-	if u.RawOutput != nil {
-		c.RawOutput = u.RawOutput
-	}
-}
-
-func (r *replayer) send(ctx context.Context, v *view) {
-	// A call without an end was cut; the log has been mended, so this is only
-	// for calls of a question that was never answered.
-	for _, i := range r.calls {
-		if c := r.updates[i].ToolCall; c.Status == acp.ToolCallStatusPending || c.Status == acp.ToolCallStatusInProgress {
-			c.Status = acp.ToolCallStatusFailed
-		}
-	}
-	for _, u := range r.updates {
-		if u != nil {
-			v.send(ctx, *u)
-		}
-	}
-	r.updates = nil
 }

@@ -77,6 +77,16 @@ func (a *Agent) modelOptions(current string) []acp.SessionConfigSelectOption {
 	return out
 }
 
+// window is the context window of a model, 0 where it is not known.
+func (a *Agent) window(ref string) int64 {
+	for _, m := range a.cfg.Models() {
+		if m.Ref == ref {
+			return m.Window
+		}
+	}
+	return 0
+}
+
 func describeModel(m model.Info) string {
 	if m.Window == 0 {
 		return ""

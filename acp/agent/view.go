@@ -27,6 +27,8 @@ type view struct {
 	mu     sync.Mutex
 	output map[string]*liveOutput
 	frame  []byte
+	// offered are the commands that the client was told of last.
+	offered []acp.AvailableCommand
 }
 
 func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
@@ -42,8 +44,8 @@ func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
 	v := &view{agent: a, id: st.Header.ID, env: env}
 	v.proj = projection{
 		notices: caps.Session != nil && caps.Session.Notices != nil, compaction: caps.Session != nil && caps.Session.Compaction != nil,
-		plans: caps.Plan != nil, tools: func() *tool.Registry { return base }, env: env, options: a.options,
-		now: loop.Settings{Mode: cmp.Or(st.Mode, cfg.Mode), Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
+		plans: caps.Plan != nil, tools: func() *tool.Registry { return base }, env: env, options: a.options, window: a.window,
+		title: st.Title, used: st.Used, now: loop.Settings{Mode: cmp.Or(st.Mode, cfg.Mode), Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
 	}
 	v.proj.settings(st)
 	return v
@@ -147,6 +149,11 @@ type projection struct {
 	// options makes the option list of settings; now are those in force.
 	options func(loop.Settings) []acp.SessionConfigOption
 	now     loop.Settings
+	// window is the context window of a model, 0 where it is not known; used is
+	// the last usage report.
+	window func(ref string) int64
+	used   *session.UsageReport
+	title  string
 }
 
 // settings takes over what a log says of the settings.
@@ -176,6 +183,12 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 		if replay {
 			return userChunks(d)
 		}
+	case *session.SteeringMessage:
+		// What the person said into a running turn is part of the conversation;
+		// what a stop hook said was never shown.
+		if replay && d.Source.Kind == session.SourceClient {
+			return userChunks(&session.UserMessage{Content: d.Content})
+		}
 	case *session.AssistantMessage:
 		if replay {
 			return assistantChunks(d)
@@ -203,11 +216,11 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 func (p *projection) liveUpdates(ev session.Event) []acp.SessionUpdate {
 	switch d := ev.Data.(type) {
 	case *session.SessionTitle:
-		return one(acp.SessionUpdate{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set(d.Title), UpdatedAt: acp.Set(ev.Time.UTC().Format(time.RFC3339))}})
+		p.title = d.Title
+		return one(acp.SessionUpdate{SessionInfoUpdate: p.info(ev.Time)})
 	case *session.UsageReport:
-		if d.Window > 0 {
-			return one(acp.SessionUpdate{UsageUpdate: usageUpdate(d)})
-		}
+		p.used = d
+		return p.usage(d.Window)
 	case *session.ModeSet:
 		p.now.Mode = d.Mode
 		return []acp.SessionUpdate{
@@ -216,17 +229,49 @@ func (p *projection) liveUpdates(ev session.Event) []acp.SessionUpdate {
 		}
 	case *session.ConfigSet:
 		p.set(d.ID, d.Value)
-		if d.ID != loop.ConfigCwd {
-			return one(acp.SessionUpdate{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: p.options(p.now)}})
+		if d.ID == loop.ConfigCwd {
+			return nil
 		}
+		out := one(acp.SessionUpdate{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: p.options(p.now)}})
+		if d.ID == loop.ConfigModel {
+			out = append(out, p.usage(p.window(d.Value))...)
+		}
+		return out
 	case *session.Notice:
 		return p.notice(d.Severity, d.Text, d.Detail)
 	case *session.TurnEnd:
+		var out []acp.SessionUpdate
 		if d.Reason.Message != "" {
-			return p.notice("warning", d.Reason.Message, "")
+			out = p.notice("warning", d.Reason.Message, "")
 		}
+		return append(out, acp.SessionUpdate{SessionInfoUpdate: p.info(ev.Time)})
 	}
 	return nil
+}
+
+// info is what lists show of the session.
+func (p *projection) info(at time.Time) *acp.SessionInfoUpdate {
+	u := &acp.SessionInfoUpdate{UpdatedAt: acp.Set(at.UTC().Format(time.RFC3339))}
+	if p.title != "" {
+		u.Title = acp.Set(p.title)
+	}
+	return u
+}
+
+// usage shows how full the context is, where its size is known.
+func (p *projection) usage(size int64) []acp.SessionUpdate {
+	if size <= 0 {
+		return nil
+	}
+	d := p.used
+	u := &acp.UsageUpdate{Size: uint64(size)}
+	if d != nil {
+		u.Used = uint64(max(0, d.Usage.Context()))
+		if d.Currency != "" {
+			u.Cost = &acp.Cost{Amount: d.Cost, Currency: d.Currency}
+		}
+	}
+	return one(acp.SessionUpdate{UsageUpdate: u})
 }
 
 // planID is the id of the session's one plan, for clients that take plans by id.
@@ -270,19 +315,17 @@ func (p *projection) compacted(d *session.Compaction, replay bool) []acp.Session
 
 func one(u acp.SessionUpdate) []acp.SessionUpdate { return []acp.SessionUpdate{u} }
 
-// sendUsage shows how full the context is, when it is known.
-func (v *view) sendUsage(d *session.UsageReport) {
-	if d != nil && d.Window > 0 {
-		v.send(v.agent.ctx, acp.SessionUpdate{UsageUpdate: usageUpdate(d)})
-	}
-}
-
-func usageUpdate(d *session.UsageReport) *acp.UsageUpdate {
-	u := &acp.UsageUpdate{Used: uint64(max(0, d.Usage.Context())), Size: uint64(d.Window)}
-	if d.Currency != "" {
-		u.Cost = &acp.Cost{Amount: d.Cost, Currency: d.Currency}
-	}
-	return u
+// sendUsage shows how full the context is once a session has been set up.
+func (l *live) sendUsage() {
+	v := l.view
+	// As the owner, who also hears the events: the projection is theirs. A
+	// session that has closed since needs no update.
+	_ = l.Do(v.agent.ctx, func(*session.State) error {
+		for _, u := range v.proj.usage(v.proj.window(v.proj.now.Model)) {
+			v.send(v.agent.ctx, u)
+		}
+		return nil
+	})
 }
 
 // notice tells the person something that is not the model's answer: as a notice
