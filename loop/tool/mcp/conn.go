@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -20,6 +19,9 @@ const (
 	// server has it, and one that does not know the newer discovery may leave that
 	// question unanswered for ever.
 	legacyVersion = "2025-11-25"
+	// codeRejected is how the SDK marks an HTTP request that failed: no server has
+	// answered with it.
+	codeRejected = -32005
 	// maxTools bounds what a server may offer, whose list has pages without end.
 	maxTools = 2000
 	// lostWait is how long, after a call has failed for no reason that is named,
@@ -40,8 +42,7 @@ type conn struct {
 	web     *webClient // the others
 	// cancel ends the requests that carry the connection.
 	cancel context.CancelCauseFunc
-	// ended yields when the protocol is over; lost is closed then, gone when also
-	// all that carried it is.
+	// lost is closed when the protocol is over, gone when also what carried it is.
 	lost, gone chan struct{}
 	// stale: the server's tools have changed since they were read. Guarded by
 	// set.mu.
@@ -189,14 +190,15 @@ func (c *conn) serve(soft context.Context) bool {
 }
 
 // end ends the connection and what carries it, and says how it ended. It takes
-// no longer than the grace of a process, or until the set is cut off.
+// no longer than the grace of a process, or half of closeLimit for the goodbye
+// that HTTP servers are sent.
 func (c *conn) end() error {
 	why := errors.New("the connection was closed")
 	if c.proc != nil {
 		why = c.proc.stop()
 	}
 	closed := make(chan struct{})
-	go func() { // ends with the requests, which hard cuts; waited for below
+	go func() { // ends with the process or the requests; waited for below
 		defer close(closed)
 		if c.session != nil {
 			_ = c.session.Close()
@@ -206,7 +208,7 @@ func (c *conn) end() error {
 	select {
 	case <-closed:
 	case <-c.server.set.hard.Done():
-	case <-time.After(closeLimit - closeSpare):
+	case <-time.After(closeLimit / 2):
 	}
 	c.cancel(errClosed)
 	if c.web != nil {
@@ -229,7 +231,7 @@ func (c *conn) cause(ctx context.Context, err error) error {
 	}
 	wait := time.NewTimer(lostWait)
 	defer wait.Stop()
-	if errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) {
+	if broken(err) {
 		wait.Reset(2 * closeLimit)
 	}
 	select {
@@ -361,5 +363,6 @@ func progressLine(n *sdk.ProgressNotificationParams) string {
 
 // rpcError finds the error that a server has answered with.
 func rpcError(err error) (*jsonrpc.Error, bool) {
-	return errors.AsType[*jsonrpc.Error](err)
+	e, ok := errors.AsType[*jsonrpc.Error](err)
+	return e, ok && e.Code != codeRejected
 }

@@ -25,7 +25,6 @@ var errLong = errors.New("a line of its stdout is too long")
 // also print a greeting or a warning there; other clients pass over that, and so
 // does this, with a note in the log.
 type lines struct {
-	file *os.File
 	r    *bufio.Reader
 	log  *slog.Logger
 	rest []byte // of the line being passed on
@@ -34,12 +33,13 @@ type lines struct {
 	junk int
 	said string // the first line that was passed over
 
-	finished chan struct{}
-	once     sync.Once
+	// over is closed when nobody reads any more, at the end or before.
+	over chan struct{}
+	once sync.Once
 }
 
 func newLines(f *os.File, log *slog.Logger) *lines {
-	return &lines{file: f, r: bufio.NewReaderSize(f, 64<<10), log: log, finished: make(chan struct{})}
+	return &lines{r: bufio.NewReaderSize(f, 64<<10), log: log, over: make(chan struct{})}
 }
 
 // Read implements io.Reader. It is called by one goroutine, the SDK's.
@@ -51,12 +51,14 @@ func (l *lines) Read(p []byte) (int, error) {
 			break // the error, if any, comes again
 		}
 		if len(bytes.TrimSpace(line)) > 0 && !l.skip(line) {
+			l.end()
 			return 0, errors.New("what it writes to its stdout is not MCP")
 		}
 		if err != nil {
-			if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, os.ErrClosed) {
+			if errors.Is(err, os.ErrClosed) {
 				err = io.EOF
 			}
+			l.end()
 			return 0, err
 		}
 	}
@@ -103,11 +105,14 @@ func (l *lines) skipped() string {
 	return l.said
 }
 
-// Close implements io.Closer. The reads end with the process, not before: its
-// last answer may still be in the pipe.
-func (l *lines) Close() error { return nil }
-
-// finish closes the pipe when the process is gone and nobody can write any more.
-func (l *lines) finish() {
-	l.once.Do(func() { close(l.finished) })
+// Close implements io.Closer. The pipe itself stays until the process has ended:
+// a server that cannot write does not end well.
+func (l *lines) Close() error {
+	l.end()
+	return nil
 }
+
+func (l *lines) end() { l.once.Do(func() { close(l.over) }) }
+
+// drained waits until what the process left in the pipe has been read.
+func (l *lines) drained() { <-l.over }

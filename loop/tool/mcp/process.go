@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -61,7 +62,7 @@ func startProcess(command string, args, env []string, dir string, log *slog.Logg
 		p.run(path, append([]string{command}, args...), env, dir, log, started)
 	}()
 	if err := <-started; err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoProcess, err)
+		return nil, fmt.Errorf("it could not be started in %s: %w", dir, err)
 	}
 	return p, nil
 }
@@ -107,17 +108,12 @@ func (p *process) run(path string, argv, env []string, dir string, log *slog.Log
 	_ = cmd.Wait() // how it ended is in ProcessState
 	p.group.end(leftGrace)
 	p.exit = exitText(cmd.ProcessState)
-	// Where deadlines do not work, closing the pipes ends the reads.
-	limit := time.Now().Add(drainDelay)
-	_ = outR.SetReadDeadline(limit)
-	if errR.SetReadDeadline(limit) != nil {
-		errR.Close()
-	}
+	limit := time.AfterFunc(drainDelay, func() { errR.Close(); outR.Close(); p.out.end() })
 	copying.Wait()
 	p.words.flush()
-	errR.Close()
-	inW.Close()
-	p.out.finish()
+	p.out.drained()
+	limit.Stop()
+	closeAll()
 }
 
 // transport speaks the protocol over the pipes. The reads end with the process;
@@ -161,7 +157,7 @@ func (p *process) ended(within time.Duration) bool {
 // explain adds to the error of an attempt to connect what the process itself has
 // said and how it ended.
 func (p *process) explain(err, why error) error {
-	if !p.forced.Load() && !errors.Is(err, errClosed) && (errors.Is(err, io.EOF) || p.exit != "it exited with code 0") {
+	if !p.forced.Load() && broken(err) {
 		err = fmt.Errorf("%w before it was ready", why)
 	}
 	if junk := p.out.skipped(); junk != "" {
@@ -171,6 +167,11 @@ func (p *process) explain(err, why error) error {
 		err = fmt.Errorf("%w; the last line of its stderr: %q", err, last)
 	}
 	return err
+}
+
+// broken reports whether an error is that of a pipe whose other end is gone.
+func broken(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, syscall.EPIPE) || errors.Is(err, os.ErrClosed)
 }
 
 // overlay lays K=V entries over an environment. The last of a name counts.

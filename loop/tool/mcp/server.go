@@ -40,7 +40,7 @@ type server struct {
 	relisting bool
 }
 
-func newServer(s *Set, _ int, cfg Server) *server {
+func newServer(s *Set, cfg Server) *server {
 	return &server{set: s, cfg: cfg, log: s.log.With("mcp", cfg.Name)}
 }
 
@@ -82,7 +82,9 @@ func (s *server) live(attempt chan struct{}) {
 		}
 		s.set.changeLocked()
 		mu.Unlock()
-		s.log.Warn("an MCP server could not be connected", "error", err)
+		if !errors.Is(err, errClosed) {
+			s.log.Warn("an MCP server could not be connected", "error", err)
+		}
 		return
 	}
 	s.conn, s.tools, s.met, s.err = c, tools, true, nil
@@ -127,13 +129,13 @@ func (s *server) connection(ctx context.Context) (*conn, error) {
 			return nil, errClosed
 		case !s.met:
 			defer mu.Unlock()
-			return nil, errors.New(s.failure)
+			return nil, &callError{s.failure, s.err}
 		case tried:
 			defer mu.Unlock()
-			return nil, fmt.Errorf("The MCP server %q has ended and could not be started again: %w. The tool did not run.", s.cfg.Name, s.err) //nolint:staticcheck // sentences for the model
+			return nil, &callError{fmt.Sprintf("The MCP server %q has ended and could not be started again: %v. The tool did not run.", s.cfg.Name, s.err), s.err}
 		case s.lost >= maxLost:
 			defer mu.Unlock()
-			return nil, fmt.Errorf("The MCP server %q has failed %d times in a row and is not started again in this session; the last time: %w. The tool did not run.", s.cfg.Name, s.lost, s.err) //nolint:staticcheck
+			return nil, &callError{fmt.Sprintf("The MCP server %q has failed %d times in a row and is not started again in this session; the last time: %v. The tool did not run.", s.cfg.Name, s.lost, s.err), s.err}
 		}
 		tried = true
 		attempt := s.connectLocked()
@@ -158,10 +160,12 @@ func (s *server) call(ctx context.Context, name string, input json.RawMessage, p
 			return nil, s.explain(ctx, name, err)
 		}
 		res, err := c.call(ctx, name, input, progress)
-		if err == nil {
+		if _, refused := rpcError(err); err == nil || refused {
 			s.set.mu.Lock()
 			s.lost = 0
 			s.set.mu.Unlock()
+		}
+		if err == nil {
 			return res, nil
 		}
 		unsent := errors.Is(err, sdk.ErrConnectionClosed) || errors.Is(err, sdk.ErrSessionMissing)
@@ -178,6 +182,9 @@ func (s *server) call(ctx context.Context, name string, input json.RawMessage, p
 
 // explain words an error for who made the call.
 func (s *server) explain(ctx context.Context, name string, err error) error {
+	if _, said := errors.AsType[*callError](err); said && ctx.Err() == nil {
+		return err
+	}
 	switch {
 	case ctx.Err() != nil:
 		return &callError{fmt.Sprintf("The call was cancelled. The MCP server %q was told so; whether the call has had an effect is not known.", s.cfg.Name), context.Cause(ctx)}
@@ -186,14 +193,13 @@ func (s *server) explain(ctx context.Context, name string, err error) error {
 	case errors.Is(err, errSilent):
 		return &callError{fmt.Sprintf("The tool %s of the MCP server %q did not answer within %v and was told to stop; whether it has had an effect is not known.", name, s.cfg.Name, s.set.opts.CallTimeout), err}
 	}
-	var gone *goneError
-	if errors.As(err, &gone) {
+	if gone, ok := errors.AsType[*goneError](err); ok {
 		return &callError{fmt.Sprintf("The MCP server %q ended while the tool %s ran (%v), so it is not known whether the call has had an effect. The next call starts the server again.", s.cfg.Name, name, gone.why), err}
 	}
 	if rpc, ok := rpcError(err); ok {
 		return &callError{fmt.Sprintf("The MCP server %q answered the call of %s with an error: %s (code %d).", s.cfg.Name, name, rpc.Message, rpc.Code), err}
 	}
-	return &callError{s.redact(err.Error()), err}
+	return &callError{fmt.Sprintf("The call of %s did not come through to the MCP server %q or back: %s.", name, s.cfg.Name, s.redact(err.Error())), err}
 }
 
 // callError is a sentence, for the model or a hook's log, over its cause.

@@ -98,8 +98,8 @@ func Start(ctx context.Context, servers []Server, o Options) *Set {
 	s := &Set{opts: o, log: o.Log, changed: make(chan struct{})}
 	s.hard, s.cancelHard = context.WithCancel(ctx)
 	s.soft, s.cancelSoft = context.WithCancel(s.hard)
-	for i, cfg := range servers {
-		s.servers = append(s.servers, newServer(s, i, cfg))
+	for _, cfg := range servers {
+		s.servers = append(s.servers, newServer(s, cfg))
 	}
 	for _, sv := range s.servers {
 		sv.connect()

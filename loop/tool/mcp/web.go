@@ -3,19 +3,19 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
 )
 
-// webClient is the HTTP client of one connection. All that it has under way ends
-// with the context that it was made with.
+// webClient is the HTTP client of one connection. close ends all that it has under
+// way, as does the end of the set: the SDK detaches its requests from contexts.
 type webClient struct {
 	client *http.Client
 	base   *http.Transport
-	hard   context.Context
+	open   context.Context
+	close  context.CancelFunc
 	url    *url.URL
 	header map[string]string
 }
@@ -23,21 +23,21 @@ type webClient struct {
 func newWebClient(hard context.Context, cfg Server) (*webClient, error) {
 	u, err := url.Parse(cfg.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("its URL is not an http or https one")
+		return nil, errors.New("its URL is not an http or https one")
 	}
-	w := &webClient{hard: hard, url: u, header: cfg.Headers, base: http.DefaultTransport.(*http.Transport).Clone()}
+	w := &webClient{url: u, header: cfg.Headers, base: http.DefaultTransport.(*http.Transport).Clone()}
 	w.client = &http.Client{Transport: w}
+	w.open, w.close = context.WithCancel(hard)
+	context.AfterFunc(w.open, w.base.CloseIdleConnections)
 	return w, nil
 }
-
-func (w *webClient) close() { w.base.CloseIdleConnections() }
 
 // RoundTrip implements http.RoundTripper. The headers often hold a key, so they
 // go to the server's own host alone, wherever a redirect leads, and never from
 // https back to http.
 func (w *webClient) RoundTrip(r *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(r.Context())
-	stop := context.AfterFunc(w.hard, cancel)
+	stop := context.AfterFunc(w.open, cancel)
 	r = r.Clone(ctx)
 	if r.URL.Host == w.url.Host && (r.URL.Scheme == w.url.Scheme || r.URL.Scheme == "https") {
 		for k, v := range w.header {
@@ -99,5 +99,3 @@ func (s *server) clean(err error) error {
 	}
 	return err
 }
-
-var errNoProcess = errors.New("the process could not be started")
