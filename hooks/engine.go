@@ -35,25 +35,36 @@ type Options struct {
 	// Background is the life of async handlers; nil is context.Background. Close
 	// ends them too.
 	Background context.Context
+	// Previous is the session's engine until now, when its files have changed and
+	// were loaded anew. What the session remembers goes on: how far handler ids
+	// have counted, what has been said, decisions for the session, handlers that
+	// run in the background. Previous is done with; closing it does nothing.
+	Previous *Set
 }
 
 // Set is the Engine of a session, and what the trust flow and the command line
 // need beside it.
 type Set struct {
-	opts   Options
+	opts    Options
+	byEvent map[Event][]*Handler
+	stats   map[string]fileStamp
+	*life
+}
+
+// life is what a session's engines have in common, the one after the other.
+type life struct {
 	bg     context.Context
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // async handlers
+	wg     sync.WaitGroup           // async handlers
+	slots  map[string]chan struct{} // per dialect: running async handlers
 
-	byEvent map[Event][]*Handler
-	slots   map[string]chan struct{} // per dialect: running async handlers
-	stats   map[string]fileStamp
-
-	mu     sync.Mutex
-	counts map[string]int      // runs so far, by "<dialect>:<event>:"
-	said   map[string]struct{} // notices already given
-	spent  map[*Handler]bool   // Once handlers that were started
-	closed bool
+	mu      sync.Mutex
+	owner   *Set                  // the engine in use
+	counts  map[string]int        // runs so far, by "<dialect>:<event>:"
+	said    map[string]struct{}   // notices already given
+	spent   map[string]bool       // Once handlers that were started, by ID
+	decided map[string]TrustState // decisions for the session, by ID
+	closed  bool
 }
 
 var _ Engine = (*Set)(nil)
@@ -65,16 +76,16 @@ func NewEngine(o Options) *Set {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	bg := o.Background
-	if bg == nil {
-		bg = context.Background()
+	s := &Set{opts: o, byEvent: map[Event][]*Handler{}, stats: map[string]fileStamp{}}
+	if o.Previous != nil {
+		s.life = o.Previous.life
+	} else {
+		s.life = newLife(o.Background)
 	}
-	s := &Set{
-		opts: o, byEvent: map[Event][]*Handler{}, slots: map[string]chan struct{}{},
-		stats: map[string]fileStamp{}, counts: map[string]int{},
-		said: map[string]struct{}{}, spent: map[*Handler]bool{},
-	}
-	s.bg, s.cancel = context.WithCancel(bg)
+	s.opts.Previous = nil // not kept alive
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.owner = s
 	for _, d := range o.Dialects {
 		for _, h := range d.Handlers() {
 			s.settle(h)
@@ -82,7 +93,7 @@ func NewEngine(o Options) *Set {
 				s.byEvent[ev] = append(s.byEvent[ev], h)
 			}
 		}
-		if l, ok := d.(AsyncLimiter); ok && l.AsyncLimit() > 0 {
+		if l, ok := d.(AsyncLimiter); ok && l.AsyncLimit() > 0 && s.slots[d.Name()] == nil {
 			s.slots[d.Name()] = make(chan struct{}, l.AsyncLimit())
 		}
 		if w, ok := d.(Watcher); ok {
@@ -92,6 +103,18 @@ func NewEngine(o Options) *Set {
 		}
 	}
 	return s
+}
+
+func newLife(bg context.Context) *life {
+	if bg == nil {
+		bg = context.Background()
+	}
+	l := &life{
+		slots: map[string]chan struct{}{}, counts: map[string]int{}, said: map[string]struct{}{},
+		spent: map[string]bool{}, decided: map[string]TrustState{},
+	}
+	l.bg, l.cancel = context.WithCancel(bg)
+	return l
 }
 
 // heardBy returns the events of calls that may fire handlers of the event. The
@@ -116,6 +139,9 @@ func (s *Set) settle(h *Handler) {
 	default:
 		h.Trust = s.opts.Trust.State(s.opts.ProjectDir, h)
 	}
+	if st, ok := s.decided[h.ID()]; ok && h.Place.Layer.NeedsTrust() {
+		h.Trust = st
+	}
 }
 
 // Has implements Engine: a handler that is held back counts until it has been
@@ -129,7 +155,7 @@ func (s *Set) Has(e Event) bool {
 	defer s.mu.Unlock()
 	for _, h := range hs {
 		if h.Why == "" && h.Trust.Runs() {
-			if !h.Once || !s.spent[h] {
+			if !h.Once || !s.spent[h.ID()] {
 				return true
 			}
 			continue
@@ -171,10 +197,10 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 		}
 		e.held, e.note = why, heldNotice(h, why)
 	} else if h.Once {
-		if s.spent[h] {
+		if s.spent[h.ID()] {
 			return
 		}
-		s.spent[h] = true
+		s.spent[h.ID()] = true
 	}
 	// The handler's own event: it may listen to PostToolUseFailure where the call
 	// says PostToolUse.
@@ -276,6 +302,7 @@ func (s *Set) decide(ids []string, always bool, st TrustState) error {
 			if want[h.ID()] && h.Place.Layer.NeedsTrust() {
 				delete(want, h.ID())
 				h.Trust = st
+				s.decided[h.ID()] = st
 				hs = append(hs, h)
 			}
 		}
@@ -313,9 +340,13 @@ func (s *Set) ChangedFiles() []string {
 }
 
 // Close ends the async handlers and waits for them. What they would have said
-// is dropped.
+// is dropped. It may be called twice.
 func (s *Set) Close() {
 	s.mu.Lock()
+	if s.owner != s {
+		s.mu.Unlock()
+		return
+	}
 	s.closed = true
 	s.mu.Unlock()
 	s.cancel()

@@ -371,3 +371,33 @@ func TestFailureListenersHearPostToolUse(t *testing.T) {
 		t.Error("not heard")
 	}
 }
+
+// Files loaded anew in mid-session: the session's memory goes on.
+func TestPrevious(t *testing.T) {
+	cc, _, set := newFakes()
+	h := cc.add(Stop, says(Answer{Decision: Failed, Why: "x"}))
+	h.Place.Layer = LayerProject
+	release := make(chan struct{})
+	cc.add(Notification, func(context.Context, *Job) Answer { <-release; return Answer{Context: ptr("late")} }).Async = true
+	got := make(chan string, 1)
+	deliver := func(o *Options) { o.Deliver = func(t Text, _ bool) { got <- t.Text } }
+	old := set(deliver)
+	if err := old.Approve([]string{h.ID()}, false); err != nil {
+		t.Fatal(err)
+	}
+	old.Match(&Call{Event: Stop}).Run(t.Context())
+	old.Match(&Call{Event: Notification}).Run(t.Context())
+	h.Trust = "" // as if read anew
+	s := set(deliver, func(o *Options) { o.Previous = old })
+	old.Close()
+	out := s.Match(&Call{Event: Stop}).Run(t.Context())
+	if r := out.Runs[0]; r.Handler != "claude-code:Stop:2" || r.Decision != Failed || len(out.Notices) > 0 {
+		t.Errorf("%+v", out)
+	}
+	close(release)
+	if text := <-got; text != "late" {
+		t.Error(text)
+	}
+	s.Close()
+	s.Close()
+}

@@ -36,6 +36,9 @@ type ext struct {
 	matcher *matcher
 	rule    *rule // nil: no `if`
 	ifText  string
+	// quiet: switched off by a switch of the person's or the administrator's, so
+	// it is listed, but not reported when its event comes.
+	quiet bool
 
 	blockOnFailure bool
 

@@ -143,8 +143,11 @@ func (d *Dialect) switches() {
 		case h.Why != "":
 		case off != nil && *off.DisableAll && (!managed || off.Layer == hooks.LayerManaged):
 			h.Why = "disableAllHooks is set in " + off.Path
+			// Whose own switch it is needs no telling.
+			x.quiet = !off.Layer.NeedsTrust()
 		case only != nil && !managed:
 			h.Why = "only managed hooks are allowed (allowManagedHooksOnly in " + only.Path + ")"
+			x.quiet = true
 		case h.Type == "http" && urls != nil && !slices.ContainsFunc(urls, func(p string) bool { return urlMatches(p, x.url) }):
 			h.Why = "its URL is not among allowedHttpHookUrls"
 		case h.Type == "mcp_tool" && d.cfg.MCP == nil:
@@ -212,6 +215,9 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 			continue
 		}
 		x := extOf(h)
+		if x.quiet {
+			continue
+		}
 		if names == nil {
 			names = subject(ev, c)
 		}
@@ -265,7 +271,7 @@ func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {
 	switch {
 	case ctx.Err() != nil:
 		return hooks.Exit{Code: -1, Cancelled: true}
-	case limited.Err() != nil:
+	case limited.Err() != nil && !exit.OK():
 		return hooks.Exit{Code: -1, TimedOut: true}
 	}
 	return exit

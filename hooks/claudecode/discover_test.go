@@ -214,6 +214,17 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
+// The person's own switch is not news; a repository's is.
+func TestSwitchesAreSaid(t *testing.T) {
+	for layer, said := range map[hooks.Layer]int{hooks.LayerUser: 0, hooks.LayerProject: 1} {
+		u, _ := ParseFile("/u", hooks.LayerUser, []byte(one("Stop", "exit 2")))
+		off, _ := ParseFile("/off", layer, []byte(`{"disableAllHooks":true}`))
+		if got := len(New(Config{Files: []*File{u, off}}).Match(&hooks.Call{Event: hooks.Stop})); got != said {
+			t.Errorf("%s: %d", layer, got)
+		}
+	}
+}
+
 // A repository with hooks runs nothing before the person has trusted exactly
 // them; its env block does not reach the person's own hooks either.
 func TestMaliciousRepositoryRunsNothing(t *testing.T) {

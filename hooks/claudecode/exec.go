@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -142,7 +143,12 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 		}
 	}
 	for _, k := range sortedKeys(set) {
-		env = env.Set(k, set[k])
+		v := set[k]
+		if h.Shell != "powershell" && (k == "CLAUDE_PROJECT_DIR" || strings.HasPrefix(k, "CLAUDE_PLUGIN_")) {
+			// On Windows: Git Bash eats backslashes in what it expands unquoted (bug 98).
+			v = filepath.ToSlash(v)
+		}
+		env = env.Set(k, v)
 	}
 	return env
 }

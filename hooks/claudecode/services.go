@@ -36,7 +36,11 @@ func (d *Dialect) post(ctx context.Context, job *hooks.Job) hooks.Exit {
 	client := d.cfg.HTTP
 	if client == nil {
 		// The default transport would read proxies from the process's environment.
-		client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		client = &http.Client{
+			Transport: &http.Transport{DisableKeepAlives: true},
+			// A redirect would lead past the allow-list, with the headers' secrets.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
 	}
 	resp, err := client.Do(req)
 	if err != nil {
@@ -170,7 +174,7 @@ func (d *Dialect) ask(ctx context.Context, job *hooks.Job) hooks.Exit {
 	case d.asking <- struct{}{}:
 		defer func() { <-d.asking }()
 	case <-ctx.Done():
-		return hooks.Exit{Code: -1}
+		return noAnswer("waiting for other prompt hooks: %w", ctx.Err())
 	}
 	x := extOf(job.Handler)
 	text, err := d.cfg.Prompter.Ask(ctx, x.model, promptText(x.prompt, job.Payload))
