@@ -1,0 +1,276 @@
+// Package anthropic is the model client for the Messages wire, which Anthropic
+// and several gateways speak. Requests go out through the official SDK (address,
+// version header, redirect guard); bodies are written and streams decoded here,
+// because the first must be the same bytes for the same log on every version of
+// the SDK, and the second runs once a delta.
+//
+// Thinking is the part that needs care. Its signatures go back exactly as they
+// came, and a provider refuses a request for good when one is missing, foreign
+// or out of place; request.go says which blocks are sent, and Stream recovers
+// when they are refused all the same.
+package anthropic
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	sdk "github.com/anthropics/anthropic-sdk-go/v2"
+	"github.com/anthropics/anthropic-sdk-go/v2/option"
+
+	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
+	"acp-agent/session"
+)
+
+const (
+	// version is the one that every server of this wire knows and that the bodies
+	// here are written for. The SDK would send its own newest, and with it a
+	// promise about what it sends and reads; Config.Headers may say another.
+	version = "2023-06-01"
+	// betaInterleaved lets models that think by budget think between tool calls;
+	// the adaptive ones do so by themselves (build-with-claude/extended-thinking).
+	betaInterleaved = "interleaved-thinking-2025-05-14"
+	// betaBinding lets a request say what happens to thinking blocks whose
+	// conversation has changed (build-with-claude/preserved-thinking).
+	betaBinding = "thinking-binding-controls-2026-08-01"
+)
+
+// longestStream is a bound that no stream reaches.
+const longestStream = 24 * time.Hour
+
+// Config says which endpoint a Client talks to. The zero value of a field is
+// its default.
+type Config struct {
+	// Provider is the name in model references and logs; "anthropic" brings its
+	// address and key name, any other needs BaseURL.
+	Provider string
+	// BaseURL is the address below which v1/messages lies.
+	BaseURL string
+	// APIKey goes out as x-api-key, which all servers of the wire know; empty
+	// sends none, which only an own BaseURL accepts.
+	APIKey string
+	// KeyName is the environment variable that errors tell people to set.
+	KeyName string
+	// Model is asked for when a request names none.
+	Model string
+	// Headers go out with each request. An Authorization header replaces the key.
+	Headers map[string]string
+	// UserAgent names the program.
+	UserAgent string
+	// HTTPClient carries the requests.
+	HTTPClient *http.Client
+	// IdleTimeout is the longest silence of a stream, two minutes by default; any
+	// bytes count as activity. It also bounds the wait for the answer's head.
+	IdleTimeout time.Duration
+	// MaxTokens bounds the output of requests that set no bound.
+	MaxTokens int64
+	// Info overrides the table of known models.
+	Info *model.Info
+
+	now func() time.Time
+}
+
+// Client streams answers from one endpoint. It is safe for concurrent use.
+type Client struct {
+	cfg Config
+	end wire.Endpoint
+	svc sdk.MessageService
+	// official: the endpoint is Anthropic's own, which takes all its betas.
+	official bool
+	noKey    bool
+	// betas are those of Config.Headers.
+	betas []string
+	// bare holds the sessions whose thinking blocks the provider has refused.
+	// They do without from then on: see Stream.
+	bare sync.Map
+}
+
+var _ model.Client = (*Client)(nil)
+
+// New checks a configuration and returns its client. Nothing is sent, and the
+// environment is not read: the service is made without the SDK's client, which
+// would take keys, profiles, address and headers from it.
+func New(cfg Config) (*Client, error) {
+	if cfg.Provider == "" {
+		cfg.Provider = "anthropic"
+	}
+	fixed := cfg.BaseURL == "" && cfg.Provider == "anthropic"
+	if fixed {
+		cfg.BaseURL = "https://api.anthropic.com"
+	}
+	if cfg.BaseURL == "" {
+		return nil, errors.New("model provider " + cfg.Provider + ": no base URL is configured")
+	}
+	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/messages", "/v1")
+	if err != nil {
+		return nil, err
+	}
+	if cfg.KeyName == "" {
+		cfg.KeyName = wire.EnvName(cfg.Provider)
+	}
+	if cfg.IdleTimeout <= 0 {
+		cfg.IdleTimeout = wire.DefaultIdleTimeout
+	}
+	if cfg.HTTPClient == nil {
+		cfg.HTTPClient = http.DefaultClient
+	}
+	if cfg.now == nil {
+		cfg.now = time.Now
+	}
+	c := &Client{cfg: cfg, official: addr.Host == "api.anthropic.com"}
+	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
+	opts := []option.RequestOption{
+		option.WithoutEnvironmentDefaults(),
+		option.WithBaseURL(addr.Base),
+		option.WithHTTPClient(cfg.HTTPClient),
+		option.WithMaxRetries(0),
+		option.WithHeader("Anthropic-Version", version),
+		option.WithHeader("Accept", "text/event-stream"),
+		// A compressing proxy would hold deltas back to fill its blocks.
+		option.WithHeader("Accept-Encoding", "identity"),
+		option.WithMiddleware(wire.BoundErrors),
+	}
+	if cfg.UserAgent != "" {
+		opts = append(opts, option.WithHeader("User-Agent", cfg.UserAgent))
+	}
+	authorized := false
+	for k, v := range cfg.Headers {
+		c.end.AddSecret(v)
+		switch strings.ToLower(k) {
+		case "anthropic-beta":
+			for b := range strings.SplitSeq(v, ",") {
+				c.betas = append(c.betas, strings.TrimSpace(b))
+			}
+			continue
+		case "authorization", "x-api-key":
+			authorized = true
+		}
+		opts = append(opts, option.WithHeader(k, v))
+	}
+	if cfg.APIKey != "" {
+		c.end.AddSecret(cfg.APIKey)
+		if !authorized {
+			opts = append(opts, option.WithHeader("X-Api-Key", cfg.APIKey))
+		}
+	}
+	for k := range addr.Query {
+		opts = append(opts, option.WithQuery(k, addr.Query.Get(k)))
+	}
+	c.svc = sdk.NewMessageService(opts...)
+	c.noKey = cfg.APIKey == "" && !authorized && c.official
+	return c, nil
+}
+
+// maxPauses bounds how often a paused turn is continued.
+const maxPauses = 16
+
+// Stream sends the request and streams its answer.
+//
+// A refused thinking block would have every later request of the session
+// refused, whatever the person does: the log cannot change. So the request is
+// sent once more without thinking blocks, which the provider's documents
+// recommend ("A 400 error says a thinking block signature is invalid"), and the
+// session does without them as long as this client lives. The projection of the
+// log is the same one; no output has come yet.
+//
+// A turn that the provider pauses (only tools that it runs itself make it) goes
+// on when its output is sent back, so that is done here: to the session it is
+// one answer.
+func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[session.Chunk, error] {
+	return func(yield func(session.Chunk, error) bool) {
+		var said []byte
+		var last *answer
+		for pauses := 0; ; pauses++ {
+			post := func(ctx context.Context) (*http.Response, error) { return c.post(ctx, req, said) }
+			start := func(y *wire.Yield) wire.Answer {
+				a := newAnswer(y, &c.end, req)
+				if last != nil {
+					a.next, a.before, a.said = last.next, last.before.Add(last.usage), last.said
+				}
+				last = a
+				return a
+			}
+			again := false
+			for chunk, err := range c.end.Stream(ctx, post, start) {
+				again = err == nil && chunk.Type == session.ChunkFinish && last.paused() && pauses < maxPauses
+				if !again && !yield(chunk, err) {
+					return
+				}
+			}
+			if !again {
+				return
+			}
+			if more := last.content(); len(more) > 0 {
+				if len(said) > 0 {
+					said = append(said, ',')
+				}
+				said = append(said, more...)
+			}
+		}
+	}
+}
+
+// post sends the request, without thinking blocks where they are refused.
+func (c *Client) post(ctx context.Context, req *model.Request, said []byte) (*http.Response, error) {
+	if c.noKey {
+		return nil, c.end.NoKey()
+	}
+	_, bare := c.bare.Load(req.SessionID)
+	res, err := c.send(ctx, req, said, bare)
+	var e *model.Error
+	if !bare && errors.As(err, &e) && e.Status == http.StatusBadRequest && refusesThinking(e.Message) {
+		if res != nil {
+			res.Body.Close()
+		}
+		if res, err = c.send(ctx, req, said, true); err == nil && req.SessionID != "" {
+			c.bare.Store(req.SessionID, true)
+		}
+	}
+	return res, err
+}
+
+// refusesThinking recognises the refusals that name a thinking block: a
+// signature that is foreign, tampered with or of another conversation, and a
+// block that is not where it was.
+func refusesThinking(message string) bool {
+	m := strings.ToLower(message)
+	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "cannot be modified") ||
+		strings.Contains(m, "expected `thinking`") || strings.Contains(m, "different conversation") || strings.Contains(m, "final block"))
+}
+
+// send posts the request and returns the answer once its head is there. The
+// error is a *model.Error unless ctx ended.
+func (c *Client) send(ctx context.Context, req *model.Request, said []byte, bare bool) (*http.Response, error) {
+	body, betas, err := c.encode(req, said, bare)
+	if err != nil {
+		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
+	}
+	var res *http.Response
+	opts := []option.RequestOption{
+		option.WithRequestBody("application/json", body),
+		option.WithResponseBodyInto(&res),
+	}
+	betas = slices.Concat(c.betas, betas)
+	if len(betas) > 0 {
+		opts = append(opts, option.WithHeader("Anthropic-Beta", strings.Join(betas, ",")))
+	}
+	// The stream has a watch of its own. The SDK would set ten minutes, which are
+	// meant for answers that come in one piece; zero means those.
+	opts = append(opts, option.WithRequestTimeout(longestStream))
+	_, err = c.svc.New(ctx, sdk.MessageNewParams{}, opts...)
+	if res != nil && res.StatusCode >= 300 {
+		text, _ := io.ReadAll(res.Body)
+		return res, c.end.StatusError(res.StatusCode, res.Header, text)
+	}
+	if err != nil {
+		return res, c.end.TransportError(err)
+	}
+	return res, nil
+}

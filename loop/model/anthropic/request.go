@@ -1,0 +1,430 @@
+package anthropic
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"acp-agent/loop/model"
+	"acp-agent/session"
+)
+
+// Texts that stand where the wire wants some and there is none. They are fixed,
+// as all that the model sees is.
+const (
+	noOutput     = "(no output)"
+	emptyMessage = "(empty message)"
+)
+
+// cacheMark ends a prefix that the provider is to keep. Up to four are taken;
+// they are no part of what the model sees (build-with-claude/prompt-caching).
+const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+
+// writer writes the body of a request.
+//
+// The body is a pure function of the request and the configuration. What is said
+// is written block by block and byte for byte; nothing is joined, trimmed or
+// wrapped. The wire wants user and assistant to alternate, so all that comes
+// between two assistant messages is one user message: the tool results first, as
+// the wire demands, then each block of each message as a block of its own.
+//
+// Blocks of text without a letter are left out, since the API refuses a request
+// that has one ("text content blocks must contain non-whitespace text"), and the
+// log would have every later request refused. A message with nothing else gets a
+// note, so that the model knows of it.
+type writer struct {
+	dst  []byte
+	c    *Client
+	info entry
+	req  *model.Request
+	// name is the model's, for telling own thinking from foreign.
+	name string
+	// bare: no thinking blocks.
+	bare bool
+	// n counts the blocks of the open message.
+	n int
+}
+
+// encode writes the request's body and returns the betas that it needs. said are
+// the blocks of a paused turn so far.
+func (c *Client) encode(req *model.Request, said []byte, bare bool) (body []byte, betas []string, err error) {
+	params := req.Head.Config
+	if params.Model == "" {
+		params.Model = c.cfg.Model
+	}
+	if params.Model == "" {
+		return nil, nil, fmt.Errorf("no model is named")
+	}
+	w := &writer{c: c, req: req, name: params.Model, bare: bare, info: lookup(c.cfg.Provider, params.Model)}
+	if c.cfg.Info != nil {
+		w.info.Info = *c.cfg.Info
+	}
+	w.dst = make([]byte, 0, size(req))
+	w.raw(`{"model":`)
+	w.str(params.Model)
+	w.raw(`,"stream":true`)
+	betas = w.think(&params)
+	if err := w.tools(); err != nil {
+		return nil, nil, err
+	}
+	if !blank(req.Head.System) {
+		w.raw(`,"system":[{"type":"text","text":`)
+		w.str(req.Head.System)
+		w.raw(cacheMark + `}]`)
+	}
+	w.raw(`,"messages":[`)
+	if err := w.messages(); err != nil {
+		return nil, nil, err
+	}
+	if len(said) > 0 {
+		w.raw(`,{"role":"assistant","content":[`)
+		w.dst = append(w.dst, said...)
+		w.raw(`]}`)
+	}
+	w.raw(`]}`)
+	return w.dst, betas, nil
+}
+
+// size is somewhat more than the length of the body.
+func size(req *model.Request) int {
+	n := 4096 + len(req.Head.System)
+	for i := range req.Head.Tools {
+		n += 128 + len(req.Head.Tools[i].Description) + len(req.Head.Tools[i].Parameters)
+	}
+	for i := range req.Messages {
+		for j := range req.Messages[i].Content {
+			b := &req.Messages[i].Content[j]
+			n += 96 + len(b.Text) + len(b.Arguments) + len(b.Data) + len(b.Signature) + len(b.Redacted)
+			for k := range b.Content {
+				n += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
+			}
+		}
+	}
+	return n + n/8
+}
+
+func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
+func (w *writer) str(s string) { w.dst = session.AppendString(w.dst, s) }
+
+// blank reports whether the API would refuse the text as empty: it strips what
+// Python takes for white space.
+func blank(s string) bool {
+	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }) == ""
+}
+
+func (w *writer) tools() error {
+	tools := w.req.Head.Tools
+	for i, t := range tools {
+		if i == 0 {
+			w.raw(`,"tools":[`)
+		} else {
+			w.raw(`,`)
+		}
+		w.raw(`{"name":`)
+		w.str(t.Name)
+		w.raw(`,"description":`)
+		w.str(t.Description)
+		w.raw(`,"input_schema":`)
+		switch {
+		case len(t.Parameters) == 0:
+			w.raw(`{"type":"object","properties":{}}`)
+		case !json.Valid(t.Parameters):
+			return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
+		default:
+			w.dst = append(w.dst, t.Parameters...)
+		}
+		if i == len(tools)-1 {
+			// A system prompt that changes leaves the tools cached.
+			w.raw(cacheMark)
+		}
+		w.raw(`}`)
+	}
+	if len(tools) > 0 {
+		w.raw(`]`)
+	}
+	return nil
+}
+
+// messages writes the history: runs of user and tool messages, and runs of
+// assistant messages, by turns.
+//
+// The last user message ends the prefix that the next request reads from the
+// cache. The one before is where the previous request ended; it is marked as
+// well, since the provider looks back only twenty blocks from a mark for an
+// older entry, and a step with many parallel calls has more.
+func (w *writer) messages() error {
+	ms := w.req.Messages
+	type span struct{ from, to int }
+	var users []span
+	for i := range ms {
+		switch ms[i].Role {
+		case session.RoleUser, session.RoleTool:
+			if n := len(users); n > 0 && users[n-1].to == i {
+				users[n-1].to++
+			} else {
+				users = append(users, span{i, i + 1})
+			}
+		case session.RoleAssistant:
+			// One that has nothing to be sent does not part two user messages.
+			if n := len(users); n > 0 && users[n-1].to == i && !w.speaks(&ms[i]) {
+				users[n-1].to++
+			}
+		default:
+			return fmt.Errorf("message %d has the unknown role %q", i, ms[i].Role)
+		}
+	}
+	at, first := 0, true
+	for i := 0; i < len(ms); {
+		var role string
+		to := i + 1
+		if at < len(users) && users[at].from == i {
+			role, to = "user", users[at].to
+			at++
+		} else {
+			for role = "assistant"; to < len(ms) && ms[to].Role == session.RoleAssistant; to++ {
+			}
+		}
+		start := len(w.dst)
+		if !first {
+			w.raw(`,`)
+		}
+		w.raw(`{"role":"` + role + `","content":[`)
+		w.n = 0
+		if role == "user" {
+			w.user(ms[i:to], at >= len(users)-1)
+		} else {
+			for k := i; k < to; k++ {
+				w.assistant(&ms[k])
+			}
+		}
+		if w.n == 0 {
+			w.dst = w.dst[:start]
+		} else {
+			w.raw(`]}`)
+			first = false
+		}
+		i = to
+	}
+	return nil
+}
+
+// open begins a block of a message.
+func (w *writer) open(typ string) {
+	if w.n > 0 {
+		w.raw(`,`)
+	}
+	w.n++
+	w.raw(`{"type":"` + typ + `"`)
+}
+
+// text writes a text block unless the API would refuse it.
+func (w *writer) text(s string) {
+	if blank(s) {
+		return
+	}
+	w.open("text")
+	w.raw(`,"text":`)
+	w.str(s)
+	w.raw(`}`)
+}
+
+// render returns a block as text and images. An image of a kind that the API
+// refuses is told of like one that the model cannot be shown.
+func (w *writer) render(b session.Block) []session.Block {
+	images := w.info.Images
+	switch b.MimeType {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+	default:
+		images = false
+	}
+	return model.Render(b, images)
+}
+
+// content writes a rendered block.
+func (w *writer) content(b *session.Block) {
+	if b.Type != session.BlockImage {
+		w.text(b.Text)
+		return
+	}
+	w.open("image")
+	w.raw(`,"source":{"type":"base64","media_type":`)
+	w.str(b.MimeType)
+	w.raw(`,"data":`)
+	w.str(b.Data)
+	w.raw(`}}`)
+}
+
+// user writes a run of user and tool messages as one message.
+func (w *writer) user(ms []session.Message, mark bool) {
+	var images []session.Block
+	for i := range ms {
+		for j := range ms[i].Content {
+			if b := &ms[i].Content[j]; b.Type == session.BlockToolResult {
+				images = append(images, w.result(b)...)
+			}
+		}
+	}
+	for i := range images {
+		w.content(&images[i])
+	}
+	for i := range ms {
+		if ms[i].Role != session.RoleUser {
+			continue
+		}
+		before, results := w.n, false
+		for _, b := range ms[i].Content {
+			results = results || b.Type == session.BlockToolResult
+			for _, r := range w.render(b) {
+				w.content(&r)
+			}
+		}
+		if w.n == before && !results {
+			w.text(emptyMessage)
+		}
+	}
+	if mark && w.n > 0 {
+		w.dst = append(w.dst[:len(w.dst)-1], cacheMark+`}`...)
+	}
+}
+
+// result writes a tool result. It returns images that must follow it: the API
+// takes nothing but text in a result that is an error.
+func (w *writer) result(b *session.Block) (images []session.Block) {
+	w.open("tool_result")
+	w.raw(`,"tool_use_id":`)
+	w.str(safeName(b.CallID))
+	w.raw(`,"content":[`)
+	outer := w.n
+	w.n = 0
+	for _, c := range b.Content {
+		for _, r := range w.render(c) {
+			if r.Type == session.BlockImage && b.IsError {
+				if len(images) == 0 {
+					images = append(images, session.Text("Images from the result of tool call "+b.CallID+":"))
+				}
+				images = append(images, r)
+				continue
+			}
+			w.content(&r)
+		}
+	}
+	if w.n == 0 {
+		w.text(noOutput)
+	}
+	w.n = outer
+	w.raw(`]`)
+	if b.IsError {
+		w.raw(`,"is_error":true`)
+	}
+	w.raw(`}`)
+	return images
+}
+
+// sends reports whether a block of an assistant message goes out.
+func (w *writer) sends(m *session.Message, b *session.Block) bool {
+	switch b.Type {
+	case session.BlockText:
+		return !blank(b.Text)
+	case session.BlockToolCall:
+		return true
+	case session.BlockReasoning:
+		return !w.bare && (b.Signature != "" || b.Redacted != "") && w.own(m)
+	}
+	return false
+}
+
+// own reports whether a message's thinking may be sent: it is sealed by the
+// provider that wrote it. Anthropic reads or silently drops what its other
+// models wrote, and wants all of it sent (preserved-thinking, "Switching models
+// mid-conversation"). Behind another address one name may stand for several
+// vendors, so there the model must be the same or both be Claudes.
+func (w *writer) own(m *session.Message) bool {
+	if m.Provider != w.c.cfg.Provider {
+		return false
+	}
+	return m.Model == w.name || isClaude(m.Model) && isClaude(w.name)
+}
+
+// speaks reports whether an assistant message has something beside thinking: the
+// API does not take a message that ends with it, as that of a cut stream does.
+func (w *writer) speaks(m *session.Message) bool {
+	for i := range m.Content {
+		if b := &m.Content[i]; b.Type != session.BlockReasoning && w.sends(m, b) {
+			return true
+		}
+	}
+	return false
+}
+
+// assistant writes what a model said, in its order.
+func (w *writer) assistant(m *session.Message) {
+	last := len(m.Content)
+	for last > 0 && (m.Content[last-1].Type == session.BlockReasoning || !w.sends(m, &m.Content[last-1])) {
+		last--
+	}
+	for i := range last {
+		b := &m.Content[i]
+		switch {
+		case !w.sends(m, b):
+		case b.Type == session.BlockText:
+			w.text(b.Text)
+		case b.Type == session.BlockToolCall:
+			w.open("tool_use")
+			w.raw(`,"id":`)
+			w.str(safeName(b.ID))
+			w.raw(`,"name":`)
+			w.str(safeName(b.Name))
+			w.raw(`,"input":`)
+			w.raw(arguments(b.Arguments))
+			w.raw(`}`)
+		case b.Redacted != "":
+			w.open("redacted_thinking")
+			w.raw(`,"data":`)
+			w.str(b.Redacted)
+			w.raw(`}`)
+		default:
+			w.open("thinking")
+			w.raw(`,"thinking":`)
+			w.str(b.Text)
+			w.raw(`,"signature":`)
+			w.str(b.Signature)
+			w.raw(`}`)
+		}
+	}
+}
+
+// arguments returns a call's arguments as the wire takes them, an object. A call
+// that was cut, or that the model botched, stays in the log as it came; its
+// history gets an empty object, since one bad string would have every later
+// request refused (cases R9). The error result tells the model what happened.
+func arguments(s string) string {
+	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") && json.Valid([]byte(s)) {
+		return s
+	}
+	return "{}"
+}
+
+// safeName makes an id or a name fit the wire's pattern, ^[a-zA-Z0-9_-]+$, that
+// other providers' ids ("functions.bash:0") and invented tool names do not keep.
+// What fits is not touched; what does not gets a mark that keeps it apart from
+// its neighbours. A call and its result come out alike.
+func safeName(s string) string {
+	ok := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
+	}
+	if s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0 {
+		return s
+	}
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	out := strings.Map(func(r rune) rune {
+		if ok(r) {
+			return r
+		}
+		return '_'
+	}, s)
+	return out[:min(len(out), 100)] + "_" + strconv.FormatUint(uint64(h.Sum32()), 16)
+}

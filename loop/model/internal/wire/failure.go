@@ -1,0 +1,305 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"acp-agent/loop/model"
+)
+
+// Failure is what a provider said of a failure, from any of the shapes in use:
+// {"error":{message,type,code}}, {"error":"…"}, {"detail":"…"},
+// {"message":"…","code":…}.
+type Failure struct {
+	Message, Type, Code string
+	// Status is a numeric code.
+	Status int
+}
+
+// ReadFailure reads a body or an event; what is not JSON gives nothing.
+func ReadFailure(body []byte) Failure {
+	var f Failure
+	var v any
+	if json.Unmarshal(body, &v) != nil {
+		return f
+	}
+	if list, ok := v.([]any); ok && len(list) > 0 {
+		v = list[0]
+	}
+	f.read(v, 0)
+	return f
+}
+
+func (f *Failure) read(v any, depth int) {
+	switch v := v.(type) {
+	case string:
+		if f.Message == "" {
+			f.Message = v
+		}
+	case map[string]any:
+		if depth > 3 {
+			return
+		}
+		// response wraps the error of a failed response; details hold a code.
+		for _, k := range []string{"error", "response", "message", "detail", "msg", "error_msg", "details"} {
+			if inner, ok := v[k]; ok {
+				f.read(inner, depth+1)
+			}
+		}
+		if s, ok := v["type"].(string); ok && f.Type == "" {
+			f.Type = s
+		}
+		for _, k := range []string{"code", "error_code"} {
+			switch c := v[k].(type) {
+			case string:
+				if f.Code == "" {
+					f.Code = c
+				}
+				if n, err := strconv.Atoi(c); err == nil && f.Status == 0 {
+					f.Status = n
+				}
+			case float64:
+				if f.Status == 0 {
+					f.Status = int(c)
+				}
+			}
+		}
+	case []any:
+		for _, e := range v {
+			f.read(e, depth+1)
+		}
+	}
+}
+
+func containsAny(s string, subs ...string) bool {
+	for _, sub := range subs {
+		if strings.Contains(s, sub) {
+			return true
+		}
+	}
+	return false
+}
+
+// kind classifies a failure by its status, then by what the provider says,
+// because 400, 413 and 429 mean several things.
+func (f *Failure) kind(status int) model.Kind {
+	said := strings.ToLower(f.Message + " " + f.Type + " " + f.Code)
+	quota := containsAny(said, "insufficient_quota", "insufficient balance", "exceeded your current quota", "billing", "credit balance",
+		"out of credits", "insufficient credits", "payment required", "spend_limit", "spend limit", "usage limits")
+	overflow := containsAny(said, "context_length", "context length", "context window", "maximum context", "context limit", "prompt is too long",
+		"prompt_too_long", "input is too long", "too many input tokens", "reduce the length", "exceeds the maximum number of tokens",
+		"context size", "request_too_large", "request exceeds the maximum size")
+	missing := containsAny(said, "model_not_found", "model not exist", "no such model", "unknown model", "not_found_error") ||
+		strings.Contains(said, "model") && containsAny(said, "does not exist", "not found")
+	if status == 0 {
+		status = f.Status
+	}
+	switch {
+	case status == 401, status == 403 && !quota:
+		return model.KindAuth
+	case status == 402, quota && (status == 0 || status >= 400 && status < 500):
+		return model.KindQuota
+	case status == 429:
+		return model.KindRateLimit
+	case overflow && (status == 0 || status == 400 || status == 413 || status == 422 || status == 500):
+		return model.KindContextOverflow
+	case status == 404, missing && (status == 0 || status == 400 || status == 422):
+		return model.KindNotFound
+	case status == 408:
+		return model.KindTimeout
+	case status == 409, status == 425:
+		// A conflict of locks inside the provider; its own clients try again.
+		return model.KindServer
+	case status == 503, status == 529, status >= 500 && strings.Contains(said, "overloaded"):
+		return model.KindOverloaded
+	case status == 504:
+		return model.KindTimeout
+	case status >= 500:
+		return model.KindServer
+	case status >= 300:
+		return model.KindInvalidRequest
+	}
+	switch {
+	case containsAny(said, "invalid_api_key", "authentication", "unauthorized", "invalid api key", "permission_error"):
+		return model.KindAuth
+	case containsAny(said, "rate_limit", "rate limit", "too many requests"):
+		return model.KindRateLimit
+	case containsAny(said, "overloaded", "capacity", "unavailable"):
+		return model.KindOverloaded
+	case containsAny(said, "timeout", "timed out"):
+		return model.KindTimeout
+	case containsAny(said, "invalid_request", "invalid_prompt", "invalid_image", "_policy"):
+		return model.KindInvalidRequest
+	}
+	return model.KindServer
+}
+
+// StatusError makes the error of an answer with an HTTP status that is no
+// success.
+func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *model.Error {
+	f := ReadFailure(body)
+	if f.Message == "" && !isPage(h, body) {
+		f.Message = string(body)
+	}
+	err := e.Failure(&f, status)
+	err.RetryAfter = retryAfter(h, e.Now())
+	return err
+}
+
+// Said words a failure that came as an event or as the body of a success.
+func (e *Endpoint) Said(raw []byte) *model.Error {
+	f := ReadFailure(raw)
+	if f.Message == "" && f.Code == "" && (f.Type == "" || f.Type == "error") {
+		f.Message = string(raw)
+	}
+	return e.Failure(&f, 0)
+}
+
+// Failure puts a provider's failure into words: what failed, what the provider
+// said, what to do.
+func (e *Endpoint) Failure(f *Failure, status int) *model.Error {
+	kind := f.kind(status)
+	if status == 0 && f.Status >= 400 && f.Status < 600 {
+		status = f.Status
+	}
+	var head, tail string
+	switch kind {
+	case model.KindAuth:
+		head, tail = e.Name+" refused the API key", "set "+e.KeyName+" to a valid key, or run: acp-agent login"
+	case model.KindQuota:
+		head, tail = e.Name+" refused the request: no quota or balance is left", "top up the account or use another model"
+	case model.KindRateLimit:
+		head = e.Name + " limits the rate of requests"
+	case model.KindContextOverflow:
+		head, tail = "the request is longer than the model's context window", "compact the session or start a new one"
+	case model.KindNotFound:
+		head, tail = e.Name+" has no such model or address", "check the model's name and the base URL"
+	case model.KindOverloaded:
+		head = e.Name + " is overloaded"
+	case model.KindTimeout:
+		head = e.Name + " gave up waiting"
+	case model.KindInvalidRequest:
+		head = e.Name + " refused the request"
+	default:
+		head = e.Name + " failed"
+	}
+	if status != 0 {
+		head += " (HTTP " + strconv.Itoa(status) + ")"
+	}
+	said := f.Message
+	if said == "" {
+		said = f.Code
+	}
+	if said == "" {
+		said = f.Type
+	}
+	if said = e.Clean(said); said != "" {
+		head += ": " + said
+	}
+	if tail != "" {
+		head += ": " + tail
+	}
+	return &model.Error{Kind: kind, Status: status, Message: head, Retryable: kind.Retryable()}
+}
+
+// NoKey is the error of a request without a key to the provider's own address.
+func (e *Endpoint) NoKey() *model.Error {
+	return model.Errorf(model.KindAuth, "no API key for %s: set %s, or run: acp-agent login", e.Name, e.KeyName)
+}
+
+func (e *Endpoint) idleError() *model.Error {
+	return model.Errorf(model.KindTimeout, "%s sent nothing for %s", e.Name, e.Idle)
+}
+
+// isPage reports whether a body is a page for a browser: from a proxy, or from
+// an address that is no API.
+func isPage(h http.Header, body []byte) bool {
+	return strings.Contains(h.Get("Content-Type"), "html") || bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n\ufeff"), []byte("<"))
+}
+
+// retryAfter reads how long the provider wants to be left alone: ms, seconds or
+// a date (RFC 9110 10.2.3).
+func retryAfter(h http.Header, now time.Time) time.Duration {
+	if ms, err := strconv.ParseFloat(strings.TrimSpace(h.Get("Retry-After-Ms")), 64); err == nil && ms > 0 && ms < 1e9 {
+		return time.Duration(ms * float64(time.Millisecond))
+	}
+	v := strings.TrimSpace(h.Get("Retry-After"))
+	if s, err := strconv.ParseFloat(v, 64); err == nil {
+		if s > 0 && s < 1e7 {
+			return time.Duration(s * float64(time.Second))
+		}
+		return 0
+	}
+	if at, err := http.ParseTime(v); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
+}
+
+// TransportError words a failure below HTTP. It names the host and never the
+// address with its query or the key.
+func (e *Endpoint) TransportError(err error) *model.Error {
+	var ue *url.Error
+	for errors.As(err, &ue) {
+		err = ue.Err
+	}
+	out := &model.Error{
+		Kind: model.KindTransport, Retryable: true, Err: err,
+		Message: "cannot reach " + e.Host + ": " + e.Clean(err.Error()) + ": check the network, the proxy and the base URL",
+	}
+	var ca x509.UnknownAuthorityError
+	var hn x509.HostnameError
+	var ci x509.CertificateInvalidError
+	var cv *tls.CertificateVerificationError
+	if errors.As(err, &ca) || errors.As(err, &hn) || errors.As(err, &ci) || errors.As(err, &cv) {
+		out.Retryable = false
+	}
+	var ne net.Error
+	if errors.As(err, &ne) && ne.Timeout() && !errors.Is(err, context.DeadlineExceeded) {
+		out.Kind = model.KindTimeout
+	}
+	return out
+}
+
+// secretShapes matches what looks like a key or a bearer token. It is compiled
+// on first use: most runs never fail.
+var secretShapes = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:bearer\s+[a-z0-9._~+/*=-]{6,}|(?:sk|pk|rk|key|api[-_]?key)[-_][a-z0-9_*-]{6,})`)
+})
+
+// Clean makes a provider's words fit for people and logs: one line, short, with
+// nothing in it that is or looks like a key.
+func (e *Endpoint) Clean(s string) string {
+	for _, secret := range e.secrets {
+		s = strings.ReplaceAll(s, secret, "[redacted]")
+	}
+	s = secretShapes().ReplaceAllString(s, "[redacted]")
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool {
+		return unicode.IsSpace(r) || unicode.IsControl(r)
+	}), " ")
+	return Clip(strings.TrimRight(s, ". "), 300)
+}
+
+// Clip cuts s to n runes.
+func Clip(s string, n int) string {
+	i := 0
+	for at := range s {
+		if i++; i > n {
+			return s[:at] + "…"
+		}
+	}
+	return s
+}
