@@ -107,8 +107,11 @@ type Config struct {
 	// Instructions finds project instructions; optional.
 	Instructions Instructions
 	// Notices are told to the person with the first prompt.
-	Notices  []session.Notice
-	Rules    *permission.Rules
+	Notices []session.Notice
+	Rules   *permission.Rules
+	// Remember keeps an "always" answer for later sessions of the project;
+	// without it (nil) the answer is for the session.
+	Remember func(rule string, allow bool) error
 	Asker    Asker
 	Observer Observer
 	// System is the system prompt.

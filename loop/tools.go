@@ -397,12 +397,17 @@ func (t *turn) ask(j *job, reason string) error {
 	case kind == "allow_once" || kind == "allow_always":
 		ans.Outcome = kind
 		if kind == "allow_always" && sug.Rule != "" {
-			ans.Scope, ans.Rule = "session", sug.Rule
 			s.cfg.Rules.Allow(sug.Rule)
+			if err := s.remember(ans, sug.Rule, true); err != nil {
+				return err
+			}
 		}
 	case kind == "reject_always":
-		ans.Outcome, ans.Scope, ans.Rule = kind, "session", sug.Deny
+		ans.Outcome = kind
 		s.cfg.Rules.Reject(sug.Deny)
+		if err := s.remember(ans, sug.Deny, false); err != nil {
+			return err
+		}
 		j.fail("rejected", "The user rejected this tool call and every later one like it. Do not try it again; ask what to do instead.")
 	case kind == "reject_once":
 		ans.Outcome = kind
@@ -414,6 +419,21 @@ func (t *turn) ask(j *job, reason string) error {
 		j.fail("rejected", "The tool did not run: the client gave an answer that was not offered.")
 	}
 	return s.append(ans)
+}
+
+// remember notes in the answer what is kept of it and for how long. Where it
+// cannot be kept for the project it holds for the session, and the person is
+// told.
+func (s *Session) remember(ans *session.PermissionAnswered, rule string, allow bool) error {
+	ans.Scope, ans.Rule = "session", rule
+	if s.cfg.Remember == nil {
+		return nil
+	}
+	if err := s.cfg.Remember(rule, allow); err != nil {
+		return s.append(&session.Notice{Severity: "warning", Text: "The answer holds for this session only: " + err.Error(), Source: session.Source{Kind: session.SourceAgent}})
+	}
+	ans.Scope = "project"
+	return nil
 }
 
 // options are the answers that are offered: one of each kind.

@@ -20,6 +20,7 @@ import (
 	"acp-agent/loop/permission"
 	"acp-agent/loop/prompt"
 	"acp-agent/loop/tool"
+	"acp-agent/loop/tool/ask"
 	"acp-agent/loop/tool/file"
 	"acp-agent/loop/tool/mcp"
 	"acp-agent/loop/tool/search"
@@ -42,6 +43,8 @@ type wiring struct {
 	models   *models
 	ctx      context.Context
 	stop     context.CancelFunc
+
+	remembering sync.Mutex
 
 	storeOnce sync.Once
 	storeErr  error
@@ -75,12 +78,26 @@ func (w *wiring) close() {
 func (w *wiring) finish() error { return w.models.finish() }
 
 func (w *wiring) agentConfig() agent.Config {
-	return agent.Config{
+	c := agent.Config{
 		Context: w.ctx, Store: w, Catalog: w, Builder: w, Models: w.models.known,
 		CommandDirs: w.commandDirs, DescribeHooks: w.describeHooks, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
 		AuthMethods: authMethods(), Authenticate: w.authenticate,
 		NewID: newID, Now: time.Now, Log: w.log,
 	}
+	if w.cfg.Fork {
+		c.Fork = w.read
+	}
+	return c
+}
+
+// read reads a log without locking it.
+func (w *wiring) read(ctx context.Context, id string, visit func(session.Event) error) error {
+	s, err := w.open()
+	if err != nil {
+		return err
+	}
+	_, err = s.Read(ctx, id, visit)
+	return err
 }
 
 // newID makes the ids of sessions and messages. Version 7: they sort by time.
@@ -182,7 +199,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		return loop.Config{}, acp.AuthRequired(err.Error())
 	}
 	sh := shell.New(shell.Options{Timeout: w.cfg.Limits.ToolTimeout})
-	tools, err := newTools(sh)
+	tools, err := newTools(sh, p.Forms != nil)
 	if err != nil {
 		return loop.Config{}, fmt.Errorf("making the tools: %w", err)
 	}
@@ -204,19 +221,14 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		Limits:        loop.Limits{Steps: w.cfg.Limits.MaxSteps, Continuations: w.cfg.Limits.StopContinuations},
 		Retry:         w.models.retry(w.cfg.Limits.Retries),
 		TranscriptDir: filepath.Join(w.cfg.StateDir, "transcripts"), Transcribers: transcriber,
-		History: func(visit func(session.Event) error) error {
-			s, err := w.open()
-			if err != nil {
-				return err
-			}
-			_, err = s.Read(context.Background(), h.ID, visit)
-			return err
-		},
+		History: func(visit func(session.Event) error) error { return w.read(context.Background(), h.ID, visit) },
 		Version: version(), NewID: newID, Now: time.Now, Log: w.log,
 	}
+	cfg.Forms = p.Forms
 	if w.cfg.Client.Terminal {
 		cfg.Terminal = p.Terminal
 	}
+	w.remember(&cfg, p.Roots[0])
 	if servers != nil {
 		cfg.Servers = servers
 	}
@@ -239,6 +251,19 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	return cfg, nil
 }
 
+// remember takes over what was answered in the project before, and keeps what
+// will be, where the config says that answers are for the project.
+func (w *wiring) remember(cfg *loop.Config, root string) {
+	if !w.cfg.Permissions.RememberProject || w.cfg.StateDir == "" {
+		return
+	}
+	r := w.remembered(root)
+	if err := r.apply(cfg.Rules); err != nil {
+		cfg.Notices = append(cfg.Notices, session.Notice{Severity: "warning", Text: err.Error(), Source: session.Source{Kind: session.SourceAgent}})
+	}
+	cfg.Remember = func(rule string, allow bool) error { return r.add(root, rule, allow) }
+}
+
 // servers starts connecting to the MCP servers that a client names; nil when it
 // names none.
 func (w *wiring) servers(p *agent.SessionParams) *mcp.Set {
@@ -253,11 +278,14 @@ func (w *wiring) servers(p *agent.SessionParams) *mcp.Set {
 }
 
 // newTools returns a session's tools. The shell keeps the session's background
-// jobs; the others keep nothing.
-func newTools(sh *shell.Shell) (*tool.Registry, error) {
+// jobs; the others keep nothing. ask_user is there for clients that show forms.
+func newTools(sh *shell.Shell, forms bool) (*tool.Registry, error) {
 	all := sh.Tools()
 	all = append(all, file.Tools()...)
 	all = append(all, search.Tools()...)
 	all = append(all, todo.New(nil))
+	if forms {
+		all = append(all, ask.New())
+	}
 	return tool.NewRegistry(all...)
 }

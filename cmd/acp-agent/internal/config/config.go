@@ -62,6 +62,8 @@ type Config struct {
 	Limits      Limits
 	Permissions Permissions
 	Client      Client
+	// Fork serves the unstable session/fork.
+	Fork bool
 
 	env  Env
 	file file
@@ -101,6 +103,9 @@ type Limits struct {
 type Permissions struct {
 	Mode             string
 	Allow, Ask, Deny []string
+	// RememberProject: "always" answers are for all sessions of the project, not
+	// for the one session.
+	RememberProject bool
 }
 
 // Client says which of the client's services are preferred to the agent's own.
@@ -129,7 +134,9 @@ func Load(f Flags, env Env) (*Config, error) {
 	c.Permissions = Permissions{
 		Mode:  first(f.Mode, env.Get("ACP_AGENT_MODE"), c.file.Permissions.Mode, "default"),
 		Allow: c.file.Permissions.Allow, Ask: c.file.Permissions.Ask, Deny: c.file.Permissions.Deny,
+		RememberProject: c.file.Permissions.Remember == "project",
 	}
+	c.Fork = c.file.Unstable.Fork
 	c.Client = Client{Terminal: orTrue(c.file.Client.Terminal), Files: orTrue(c.file.Client.Files)}
 	return c, nil
 }

@@ -26,6 +26,7 @@ type file struct {
 	Tools       fileTools               `toml:"tools" json:"tools,omitempty" jsonschema:"description=The agent's own tools."`
 	Limits      fileLimits              `toml:"limits" json:"limits,omitempty" jsonschema:"description=Bounds of one turn."`
 	Permissions filePermissions         `toml:"permissions" json:"permissions,omitempty" jsonschema:"description=What may run without a question."`
+	Unstable    fileUnstable            `toml:"unstable" json:"unstable,omitempty" jsonschema:"description=Drafts of the protocol; off by default since strict clients refuse what they do not know."`
 	Client      fileClient              `toml:"client" json:"client,omitempty" jsonschema:"description=Services of the editor that are used where it offers them."`
 }
 
@@ -58,10 +59,15 @@ type fileLimits struct {
 }
 
 type filePermissions struct {
-	Mode  string   `toml:"mode" json:"mode,omitempty" jsonschema:"description=The mode that sessions start in.,enum=default,enum=acceptEdits,enum=plan,enum=bypassPermissions,default=default"`
-	Allow []string `toml:"allow" json:"allow,omitempty" jsonschema:"description=Rules whose calls run without a question.,example=Bash(go test:*)"`
-	Ask   []string `toml:"ask" json:"ask,omitempty" jsonschema:"description=Rules whose calls are always asked for."`
-	Deny  []string `toml:"deny" json:"deny,omitempty" jsonschema:"description=Rules whose calls never run."`
+	Mode     string   `toml:"mode" json:"mode,omitempty" jsonschema:"description=The mode that sessions start in.,enum=default,enum=acceptEdits,enum=plan,enum=bypassPermissions,default=default"`
+	Remember string   `toml:"remember" json:"remember,omitempty" jsonschema:"description=How long an always answer holds: for the session or for all sessions of the project (kept in the state directory).,enum=session,enum=project,default=session"`
+	Allow    []string `toml:"allow" json:"allow,omitempty" jsonschema:"description=Rules whose calls run without a question.,example=Bash(go test:*)"`
+	Ask      []string `toml:"ask" json:"ask,omitempty" jsonschema:"description=Rules whose calls are always asked for."`
+	Deny     []string `toml:"deny" json:"deny,omitempty" jsonschema:"description=Rules whose calls never run."`
+}
+
+type fileUnstable struct {
+	Fork bool `toml:"fork" json:"fork,omitempty" jsonschema:"description=Serve session/fork.,default=false"`
 }
 
 type fileClient struct {
@@ -150,9 +156,10 @@ func (f *file) check() error {
 		value   string
 		allowed []string
 	}{
-		"permissions.mode": {f.Permissions.Mode, []string{"default", "acceptEdits", "plan", "bypassPermissions"}},
-		"effort":           {f.Effort, []string{"off", "low", "medium", "high", "max"}},
-		"log_level":        {f.LogLevel, []string{"debug", "info", "warn", "error"}},
+		"permissions.mode":     {f.Permissions.Mode, []string{"default", "acceptEdits", "plan", "bypassPermissions"}},
+		"permissions.remember": {f.Permissions.Remember, []string{"session", "project"}},
+		"effort":               {f.Effort, []string{"off", "low", "medium", "high", "max"}},
+		"log_level":            {f.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
 		if v.value != "" && !slices.Contains(v.allowed, v.value) {
 			return fmt.Errorf("%s is %q and not one of %s", key, v.value, strings.Join(v.allowed, ", "))
