@@ -203,6 +203,11 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 	if cfg.OnOpen != nil {
 		cfg.OnOpen(s)
 	}
+	if counts, ok := cfg.Hooks.(interface{ Seen(handlerID string) }); ok {
+		for _, id := range state.Handlers {
+			counts.Seen(id)
+		}
+	}
 	if err := s.startHooks(source); err != nil {
 		return nil, err
 	}

@@ -14,7 +14,7 @@ const trustCallID = "hooks-trust"
 
 // askTrust asks, with the first prompt, about hooks that are held back: a
 // repository must not run commands on the machine of whoever opens it before
-// that person has seen them. No answer is a no for this session.
+// that person has seen them. Without an answer they stay held back.
 func (t *turn) askTrust() error {
 	s := t.s
 	if s.cfg.Trust == nil || s.trustAsked {
@@ -60,7 +60,7 @@ func (t *turn) askTrust() error {
 	case "allow_once", "allow_always":
 		ans.Scope, said = "session", ""
 		err = s.cfg.Trust.Approve(ids, kind == "allow_always")
-	default:
+	case "reject_once", "reject_always":
 		err = s.cfg.Trust.Reject(ids, kind == "reject_always")
 	}
 	if strings.HasSuffix(kind, "_always") {

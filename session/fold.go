@@ -35,6 +35,9 @@ type State struct {
 	Config map[string]string
 	Title  string
 	Todos  []Todo
+	// Handlers is the last handler id of each dialect and hook event, by
+	// "<dialect>:<event>": ids count on when a session is resumed.
+	Handlers map[string]string
 	// Instructions maps files of project instructions that the model was shown
 	// to the digest of what it was shown; a compaction clears it.
 	Instructions map[string]string
@@ -189,6 +192,11 @@ func (s *State) apply(ev Event) error {
 		s.Total = s.Total.Add(d.Usage)
 	case *TodoWrite:
 		s.Todos = d.Todos
+	case *HookInvoked:
+		if s.Handlers == nil {
+			s.Handlers = map[string]string{}
+		}
+		s.Handlers[d.Dialect+":"+d.Point] = d.HandlerID
 	case *Compaction:
 		s.compact(ev.Seq, d)
 	}

@@ -156,6 +156,9 @@ func (o *headless) Progress(context.Context, string, tool.Progress) {}
 
 // Ask implements loop.Asker.
 func (o *headless) Ask(_ context.Context, q *loop.Question) (string, error) {
+	if q.Announce { // about held hooks: they stay held, which a notice says
+		return "", nil
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	fmt.Fprintf(o.stderr, "refused (nobody to ask): %s: run with --mode acceptEdits or bypassPermissions, or add an allow rule to the config file\n", q.View.Title)

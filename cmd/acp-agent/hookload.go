@@ -19,6 +19,8 @@ type hookOptions struct {
 	deliver  func(t hooks.Text, rewake bool)
 	notify   func(hooks.Text)
 	envFile  func(sessionID string) string
+	// previous is the session's engine until now, when files have changed.
+	previous *hooks.Set
 }
 
 // systemCodexDir is where an administrator configures Codex.
@@ -45,7 +47,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hoo
 	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
 	set := hooks.NewEngine(hooks.Options{
 		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: hooks.OpenTrust(cfg.StateDir),
-		SpillDir: filepath.Join(cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify,
+		SpillDir: filepath.Join(cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify, Previous: o.previous,
 	})
 	return set, append(problems, more...)
 }

@@ -80,9 +80,9 @@ func (s *sessionHooks) reload() (loop.Reloaded, bool) {
 	for _, f := range s.set.ChangedFiles() {
 		changed[f] = s.source(f)
 	}
-	old := s.set
-	s.set, s.problems = loadHooks(s.w.cfg, s.cwd, s.opts)
-	old.Close()
+	opts := s.opts
+	opts.previous = s.set
+	s.set, s.problems = loadHooks(s.w.cfg, s.cwd, opts)
 	return loop.Reloaded{Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed}, true
 }
 

@@ -145,7 +145,7 @@ func TestDecodeTable(t *testing.T) {
 			hooks.Answer{Decision: hooks.Block, Blocked: true, Reason: "r", ReasonToUser: true, Context: ptr("c"), ContextDropped: true, Title: "t"}},
 		{"prompt with a permissionDecision (plugins-official#1788)", hooks.UserPromptSubmit, 0, specific(hooks.UserPromptSubmit, `"permissionDecision":"deny"`), "",
 			hooks.Answer{Decision: hooks.Pass, ContextDropped: true, Notices: []string{"permissionDecision has no effect on UserPromptSubmit"}}},
-		{"Stop goes on with context (impeccable#647)", hooks.Stop, 0, specific(hooks.Stop, `"additionalContext":"more"`), "", blocked("more")},
+		{"Stop goes on with context (impeccable#647)", hooks.Stop, 0, specific(hooks.Stop, `"additionalContext":"more"`), "", hooks.Answer{Decision: hooks.Pass, Context: ptr("more")}},
 		{"block has no effect on SessionStart", hooks.SessionStart, 0, `{"decision":"block","reason":"r"}`, "", hooks.Answer{Decision: hooks.Pass, Notices: []string{`"decision":"block" has no effect on SessionStart`}}},
 		{"retry", hooks.PermissionDenied, 0, specific(hooks.PermissionDenied, `"retry":true`), "", hooks.Answer{Decision: hooks.Pass, Retry: true}},
 		{"elicitation", hooks.Elicitation, 0, specific(hooks.Elicitation, `"action":"accept","content":{"a":1}`), "", hooks.Answer{Decision: hooks.Pass, Action: "accept", Content: json.RawMessage(`{"a":1}`)}},

@@ -235,12 +235,9 @@ func (r *reading) applyDecision() {
 	case o.decision == "block":
 		r.note("\"decision\":\"block\" has no effect on %s", r.ev)
 	}
-	// Stop goes on with additionalContext too, as feedback that is no error, and
-	// it counts towards the cap (2.1.163). A turn needs an instruction to go on
-	// with, so the context is that.
-	if (r.ev == hooks.Stop || r.ev == hooks.SubagentStop) && r.a.Context != nil && !r.a.Blocked && r.exit.Code != 2 {
-		r.a.Blocked, r.a.Reason, r.a.Context = true, *r.a.Context, nil
-	}
+	// On Stop additionalContext keeps the turn going too, as feedback that is no
+	// error, and counts towards the cap (2.1.163): the loop goes on where a stop
+	// comes back with context.
 }
 
 func (r *reading) preToolUse() {
