@@ -207,6 +207,7 @@ const maxErrorBody = 64 << 10
 
 // boundErrors reads the body of a failure in bounds: the SDK would read all.
 func boundErrors(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	model.SetTrace(req.Context(), req.Header)
 	res, err := next(req)
 	if err != nil || res.StatusCode < 300 {
 		return res, err

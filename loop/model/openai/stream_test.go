@@ -388,6 +388,20 @@ func TestNoKeySendsNoAuthorization(t *testing.T) {
 	}
 }
 
+// A trace context that came with a prompt goes on to the provider.
+func TestTraceContext(t *testing.T) {
+	var got http.Header
+	url := server(t, func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
+	})
+	ctx := model.WithTrace(t.Context(), model.Trace{Parent: "00-4bf9-00f0-01", State: "a=b"})
+	collect(client(t, Config{Provider: "p", BaseURL: url}).Stream(ctx, hello()))
+	if got.Get("Traceparent") != "00-4bf9-00f0-01" || got.Get("Tracestate") != "a=b" || got.Get("Baggage") != "" {
+		t.Errorf("the request's headers are %v", got)
+	}
+}
+
 func TestGzipThatWasNotAskedFor(t *testing.T) {
 	url := server(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Encoding", "gzip")

@@ -15,6 +15,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"acp-agent/loop/model"
 )
 
 // DefaultIdleTimeout is how long a stream may be silent; 90 s proved too short
@@ -89,6 +91,7 @@ const maxErrorBody = 64 << 10
 // BoundErrors is a middleware for the SDKs that reads the body of a failure in
 // bounds: they would read all.
 func BoundErrors(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	model.SetTrace(req.Context(), req.Header)
 	res, err := next(req)
 	if err != nil || res.StatusCode < 300 {
 		return res, err
