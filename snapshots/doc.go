@@ -54,7 +54,8 @@
 // ids by first appearance and with one token in all files. What depends on
 // timing alone is settled: streamed text is joined on the wire and re-packed in
 // the log with its token borders kept, previews of a running tool's output are
-// left out, tools that start side by side start in the model's order. Each line
+// left out, tools that start side by side start in the model's order, a new
+// session's command list stands right behind the answer that made it. Each line
 // is compared field by field, member order aside; a line reports its first
 // difference.
 //

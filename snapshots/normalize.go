@@ -155,7 +155,8 @@ func idKind(key string) string {
 // message are joined, previews of a running tool's output are left out and tools
 // that start side by side start in their order: how a stream is cut into frames
 // and what runs first depends on timing, what is said in the end does not.
-func (n *normaliser) wire(frames []record, exact, pin bool) []record {
+func (n *normaliser) wire(frames []record, exact, pin bool, opened func(record) string) []record {
+	frames = hoistCommands(frames, opened)
 	if !exact {
 		frames = joinChunks(sortStarts(dropPreviews(frames)))
 	}
@@ -217,6 +218,35 @@ func (n *normaliser) agentID(id *value) *value {
 		n.agentIDs[key] = text(fmt.Sprintf("{{request:%d}}", len(n.agentIDs)+1))
 	}
 	return n.agentIDs[key]
+}
+
+// hoistCommands moves the first command list of a session to the answer that
+// opened it. The agent sends it once the answer is out, while the client may
+// already prompt: what comes first of the two is timing.
+func hoistCommands(frames []record, opened func(record) string) []record {
+	offers := func(f record, id string) bool {
+		return f != nil && f.text("params", "update", "sessionUpdate") == "available_commands_update" && f.text("params", "sessionId") == id
+	}
+	rest := slices.Clone(frames)
+	var out []record
+	for i, f := range rest {
+		if f == nil {
+			continue // moved
+		}
+		out = append(out, f)
+		id := opened(f)
+		if id == "" {
+			continue
+		}
+		for j := i + 1; j < len(rest); j++ {
+			if offers(rest[j], id) {
+				out = append(out, rest[j])
+				rest[j] = nil
+				break
+			}
+		}
+	}
+	return out
 }
 
 // dropPreviews leaves out updates that show the output of a tool that still

@@ -45,7 +45,7 @@ func TestWireIDs(t *testing.T) {
 {"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s"}}
 {"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":1}}
 {"jsonrpc":"2.0","id":"1","method":"fs/read_text_file","params":{}}
-`), false, false)
+`), false, false, nothingOpened)
 	for i, want := range []string{`"id":1,`, `"id":"{{request:1}}"`, `"requestId":"{{request:1}}"`, `"id":"{{request:2}}"`} {
 		if s := got[i].String(); !strings.Contains(s, want) {
 			t.Errorf("frame %d is %s, want %s", i+1, s, want)
@@ -61,14 +61,31 @@ func TestChunksJoinOnTheWire(t *testing.T) {
 	in := say("agent_message_chunk", "a", "m1") + say("agent_message_chunk", "b", "m1") + say("agent_message_chunk", "c", "m2") +
 		say("agent_thought_chunk", "d", "m2") + say("agent_thought_chunk", "e", "m2")
 	var texts []string
-	for _, f := range newNormaliser(testPlace).wire(lines(t, in), false, false) {
+	for _, f := range newNormaliser(testPlace).wire(lines(t, in), false, false, nothingOpened) {
 		texts = append(texts, f.text("params", "update", "content", "text"))
 	}
 	if got := strings.Join(texts, "|"); got != "ab|c|de" {
 		t.Errorf("joined to %s", got)
 	}
-	if got := newNormaliser(testPlace).wire(lines(t, in), true, false); len(got) != 5 {
+	if got := newNormaliser(testPlace).wire(lines(t, in), true, false, nothingOpened); len(got) != 5 {
 		t.Errorf("exact chunks were joined to %d", len(got))
+	}
+}
+
+func nothingOpened(record) string { return "" }
+
+// The command list may come before or after the first update of a turn.
+func TestCommandListIsHoisted(t *testing.T) {
+	const (
+		opened   = `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}` + "\n"
+		commands = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"available_commands_update","availableCommands":[]}}}` + "\n"
+		title    = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":"t"}}}` + "\n"
+	)
+	open := func(f record) string { return f.text("result", "sessionId") }
+	a := newNormaliser(testPlace).wire(lines(t, opened+commands+title+commands), false, false, open)
+	b := newNormaliser(testPlace).wire(lines(t, opened+title+commands+commands), false, false, open)
+	if x, y := string(formatLines(a)), string(formatLines(b)); x != y || strings.Count(x, "available_commands_update") != 2 {
+		t.Errorf("the same frames in another order give\n%s\n%s", x, y)
 	}
 }
 

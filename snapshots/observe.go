@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -129,7 +130,7 @@ func (r *runner) collect(s *Scenario, p place, sessions []string, before tree, g
 			g.files[name] = formatLines(lines)
 		}
 	}
-	put(wireFile, n.wire(frames, s.Input.ExactChunks, s.Input.Pin))
+	put(wireFile, n.wire(frames, s.Input.ExactChunks, s.Input.Pin, g.opened))
 	for i, log := range g.logs {
 		name := logFile
 		if i > 0 {
@@ -156,6 +157,25 @@ func (r *runner) collect(s *Scenario, p place, sessions []string, before tree, g
 	}
 	put(changesFile, diff)
 	return nil
+}
+
+// opened returns the session that a frame's answer made or brought back, empty
+// for any other frame.
+func (g *got) opened(f record) string {
+	if f.get("method") != nil || f.get("result") == nil {
+		return ""
+	}
+	n, err := strconv.Atoi(f.get("id").String())
+	if err != nil {
+		return ""
+	}
+	switch ca := g.calls[n]; ca.method {
+	case "session/new", "session/fork":
+		return f.text("result", "sessionId")
+	case "session/load", "session/resume":
+		return ca.session
+	}
+	return ""
 }
 
 func bareHeader(script []byte) []byte {
