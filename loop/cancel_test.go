@@ -171,3 +171,27 @@ func TestCancel(t *testing.T) {
 		})
 	}
 }
+
+// A tool that ignores its cancel does not keep the process from ending.
+func TestCloseDoesNotWaitForever(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		free := make(chan struct{})
+		stuck := &fakeTool{name: "stuck", readOnly: true, run: func(context.Context, *tool.Env, string) tool.Result { <-free; return tool.Text("x") }}
+		r := newRig(t, []tool.Tool{stuck}, calls(call("a", "stuck", "{}")))
+		slot, err := r.Admit(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			_, _ = slot.Prompt([]session.Block{session.Text("x")}, session.Source{Kind: "user"})
+		}()
+		synctest.Wait()
+		if err := r.Close(t.Context(), "other"); err == nil {
+			t.Error("Close did not say that the turn was left")
+		}
+		close(free)
+		<-done
+	})
+}

@@ -340,6 +340,9 @@ func await[T any](s *Session, fn func() T) T {
 	}
 }
 
+// closeGrace is how long Close waits for a cancelled turn.
+const closeGrace = 5 * time.Second
+
 // Close cancels the running turn, waits for it, runs SessionEnd hooks and
 // closes the log. It may be called twice; ctx bounds the wait for the hooks.
 func (s *Session) Close(ctx context.Context, reason string) error {
@@ -355,7 +358,16 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 	if t != nil {
 		t.cancel(errCancelled)
 	}
-	s.owner <- struct{}{} // the turn gives it back when it is over
+	// The turn gives the ownership back when it is over. One that does not end,
+	// for a tool that ignores its context, must not keep the process.
+	timer := time.NewTimer(closeGrace)
+	defer timer.Stop()
+	select {
+	case s.owner <- struct{}{}:
+	case <-timer.C:
+		close(s.closing)
+		return fmt.Errorf("closing session %s: the running turn did not end within %v of its cancel; its log is left as it is and will be mended when it is loaded", s.ID(), closeGrace)
+	}
 	close(s.closing)
 	s.endHooks(ctx, reason)
 	s.wg.Wait()
