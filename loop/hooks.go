@@ -102,8 +102,10 @@ func (s *Session) ran(c *hooks.Call, out *hooks.Outcome, turn int) error {
 			Turn: turn, Point: point(c, &r), HandlerID: r.Handler, Decision: string(r.Decision), ExitCode: r.ExitCode,
 			StderrSummary: r.Stderr, DurationMs: float64(r.Duration) / float64(time.Millisecond), Reason: r.Reason, CallID: callID(c),
 		}
-		for _, kind := range r.Injected {
-			res.Injected = append(res.Injected, injectedType(c.Event, kind))
+		if !s.ignored(c, out) {
+			for _, kind := range r.Injected {
+				res.Injected = append(res.Injected, injectedType(c.Event, r.Dialect, kind))
+			}
 		}
 		data = append(data, res)
 	}
@@ -116,9 +118,23 @@ func (s *Session) ran(c *hooks.Call, out *hooks.Outcome, turn int) error {
 	return s.append(data...)
 }
 
+// ignored reports whether what stop hooks said goes nowhere: continue:false beats
+// a block, and past the cap the turn ends all the same.
+func (s *Session) ignored(c *hooks.Call, out *hooks.Outcome) bool {
+	return c.Event == hooks.Stop && (out.Halted || s.capped())
+}
+
+// capped reports whether stop hooks have kept the turn going often enough.
+func (s *Session) capped() bool {
+	limit := s.cfg.Limits.Continuations
+	return limit > 0 && s.state.Turn != nil && s.state.Turn.Continued >= limit
+}
+
 // injectedType names the event that a hook's text becomes.
-func injectedType(ev hooks.Event, kind string) session.Type {
+func injectedType(ev hooks.Event, dialect, kind string) session.Type {
 	switch {
+	case kind == "feedback" && dialect == "claude-code":
+		return session.TypeContextMessage
 	case kind == "reason" && (ev == hooks.Stop || ev == hooks.SubagentStop):
 		return session.TypeSteeringMessage
 	case kind == "reason" && ev == hooks.PreToolUse:

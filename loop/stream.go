@@ -148,7 +148,9 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 	if err != nil {
 		return err
 	}
-	if err := s.append(&session.RequestSent{Turn: st.Number, Step: st.Step, Attempt: attempt, Digest: digest}); err != nil {
+	messageID := s.cfg.NewID()
+	sent := &session.RequestSent{Turn: st.Number, Step: st.Step, Attempt: attempt, Digest: digest, MessageID: messageID}
+	if err := s.append(sent); err != nil {
 		return err
 	}
 	if err := s.commit(t.ctx); err != nil {
@@ -158,7 +160,6 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 		Head: *s.state.Head, Messages: s.state.Messages[:len(s.state.Messages):len(s.state.Messages)],
 		SessionID: s.ID(), Cwd: s.cwd(), Turn: st.Number, Step: st.Step, Attempt: attempt,
 	}
-	messageID := s.cfg.NewID()
 	if err := t.modelHooks(hooks.PreModelRequest, messageID, attempt, nil); err != nil {
 		return err
 	}
@@ -298,7 +299,7 @@ func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	s := t.s
 	st := s.state.Turn
 	a := s.state.Stream()
-	if a == nil {
+	if a == nil || a.Empty() && a.Finish() == session.FinishStop {
 		return model.Errorf(model.KindEmpty, "the model's stream ended without anything in it")
 	}
 	m := &session.AssistantMessage{Turn: st.Number, Step: st.Step, Usage: a.Usage(), Stop: a.Finish()}

@@ -379,15 +379,14 @@ func (t *turn) stop() (*session.EndReason, error) {
 	if len(data) == 0 {
 		return completed, nil
 	}
-	if cap := s.cfg.Limits.Continuations; cap > 0 && st.Continued >= cap {
+	if s.capped() {
 		return completed, s.append(&session.Notice{
 			Severity: "warning",
-			Text:     fmt.Sprintf("Stop hooks kept this turn going %d times in a row without a tool having run; the turn was ended.", cap),
+			Text:     fmt.Sprintf("Stop hooks kept this turn going %d times in a row without a tool having run; the turn was ended.", s.cfg.Limits.Continuations),
 			Detail:   "Raise limits.stop_continuations in the config file to allow more.",
 			Source:   session.Source{Kind: session.SourceAgent},
 		})
 	}
-	data = append([]session.Data{}, data...)
 	if err := s.append(data...); err != nil {
 		return nil, err
 	}

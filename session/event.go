@@ -210,6 +210,9 @@ type RequestSent struct {
 	Step    int    `json:"step"`
 	Attempt int    `json:"attempt"`
 	Digest  string `json:"digest"`
+	// MessageID is the id that the answer will have, which its deltas are shown
+	// under.
+	MessageID string `json:"messageId,omitempty"`
 }
 
 // AssistantChunk is streamed output. A following AssistantMessage commits it.

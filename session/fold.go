@@ -86,6 +86,8 @@ type Turn struct {
 	Prompted bool
 
 	stream *Assembler
+	// messageID is that of the answer to the last request.
+	messageID string
 }
 
 // Call is a tool call that has no result yet.
@@ -165,6 +167,10 @@ func (s *State) apply(ev Event) error {
 	case *RequestHeader:
 		head := d.Header
 		s.Head, s.head = &head, nil
+	case *RequestSent:
+		if s.Turn != nil {
+			s.Turn.messageID = d.MessageID
+		}
 	case *AssistantChunk:
 		return s.chunk(d)
 	case *AssistantMessage:

@@ -64,7 +64,7 @@ func (s *State) CloseCalls() []Data {
 	}
 	if t.stream != nil && !t.stream.Empty() {
 		m := &AssistantMessage{Turn: t.Number, Step: t.Step, Interrupted: true, Usage: t.stream.Usage()}
-		m.Message = LoggedMessage{Role: RoleAssistant, Content: t.stream.Blocks(false), Source: Source{Kind: SourceModel}}
+		m.Message = LoggedMessage{ID: t.messageID, Role: RoleAssistant, Content: t.stream.Blocks(false), Source: Source{Kind: SourceModel}}
 		if s.Head != nil {
 			m.Message.Source.Provider, m.Message.Source.Model = s.Head.Config.Provider, s.Head.Config.Model
 		}

@@ -59,6 +59,7 @@ func decodeTwo(c *hooks.Call, e hooks.Exit) hooks.Answer {
 	if strings.TrimSpace(reason) == "" {
 		return failed("the hook exited with code 2 but wrote no reason to stderr, so Codex does not block")
 	}
+	a.Decision = hooks.Block // logged alike in both dialects, whatever it refuses
 	return a
 }
 

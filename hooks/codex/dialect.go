@@ -190,9 +190,8 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 	s := subjectOf(c)
 	var out []*hooks.Handler
 	for _, h := range hs {
-		// An invalid matcher would be known never to match; its handlers are let
-		// through so that the engine reports them as held, once.
-		if m := h.Ext.(*ext).matcher; m == nil || m.matches(s) {
+		// An invalid matcher never matches; it was reported when it was read.
+		if m := h.Ext.(*ext).matcher; m != nil && m.matches(s) {
 			out = append(out, h)
 		}
 	}
