@@ -303,7 +303,7 @@ func (a *answer) close(b *block) {
 		end.Block = &session.Block{Type: session.BlockReasoning, Text: string(b.text), Signature: string(b.signature), Redacted: b.redacted}
 	case session.BlockToolCall:
 		if len(b.text) == 0 {
-			b.text = []byte(arguments(string(b.input)))
+			b.text = []byte(wire.Arguments(string(b.input)))
 			a.y.Emit(session.Chunk{Type: session.ChunkToolCall, Index: b.number, Text: string(b.text)})
 		}
 	}

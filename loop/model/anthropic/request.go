@@ -3,12 +3,11 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -378,7 +377,7 @@ func (w *writer) assistant(m *session.Message) {
 			w.raw(`,"name":`)
 			w.str(safeName(b.Name))
 			w.raw(`,"input":`)
-			w.raw(arguments(b.Arguments))
+			w.raw(wire.Arguments(b.Arguments))
 			w.raw(`}`)
 		case b.Redacted != "":
 			w.open("redacted_thinking")
@@ -396,35 +395,5 @@ func (w *writer) assistant(m *session.Message) {
 	}
 }
 
-// arguments returns a call's arguments as the wire takes them, an object. A call
-// that was cut, or that the model botched, stays in the log as it came; its
-// history gets an empty object, since one bad string would have every later
-// request refused (cases R9). The error result tells the model what happened.
-func arguments(s string) string {
-	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") && json.Valid([]byte(s)) {
-		return s
-	}
-	return "{}"
-}
-
-// safeName makes an id or a name fit the wire's pattern, ^[a-zA-Z0-9_-]+$, that
-// other providers' ids ("functions.bash:0") and invented tool names do not keep.
-// What fits is not touched; what does not gets a mark that keeps it apart from
-// its neighbours. A call and its result come out alike.
-func safeName(s string) string {
-	ok := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-	}
-	if s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0 {
-		return s
-	}
-	h := fnv.New32a()
-	h.Write([]byte(s))
-	out := strings.Map(func(r rune) rune {
-		if ok(r) {
-			return r
-		}
-		return '_'
-	}, s)
-	return out[:min(len(out), 100)] + "_" + strconv.FormatUint(uint64(h.Sum32()), 16)
-}
+// safeName makes an id or a name fit the wire's pattern, ^[a-zA-Z0-9_-]{1,128}$.
+func safeName(s string) string { return wire.SafeName(s, 128) }

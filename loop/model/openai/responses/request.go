@@ -1,0 +1,388 @@
+package responses
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
+	"acp-agent/session"
+)
+
+// noOutput stands in for a tool result without text, which several servers
+// refuse. It is fixed, as all that the model sees is.
+const noOutput = "(no output)"
+
+// writer writes the body of a request.
+//
+// The body is a pure function of the request and the configuration. What is said
+// is written block by block and byte for byte: each message of a user is an item
+// of its own, with one part a block. Nothing is joined, trimmed or wrapped, but
+// for tool results at other addresses than OpenAI's, which take one string alone:
+// there text blocks are separated by one line end.
+type writer struct {
+	dst     []byte
+	c       *Client
+	info    entry
+	req     *model.Request
+	name    string
+	without without
+	items   int
+	// images are those of tool results where only users may send some: they
+	// follow in a user message after the last result of the batch.
+	images []session.Block
+}
+
+// encode writes the request's body.
+func (c *Client) encode(req *model.Request, without without) ([]byte, error) {
+	params := req.Head.Config
+	if params.Model == "" {
+		params.Model = c.cfg.Model
+	}
+	if params.Model == "" {
+		return nil, fmt.Errorf("no model is named")
+	}
+	w := &writer{c: c, req: req, name: params.Model, without: without, info: lookup(c.cfg.Provider, params.Model)}
+	if c.cfg.Info != nil {
+		w.info.Info = *c.cfg.Info
+	}
+	w.dst = make([]byte, 0, size(req))
+	w.raw(`{"model":`)
+	w.str(params.Model)
+	w.raw(`,"stream":true,"store":false`)
+	if c.official {
+		// Padding that hides the length of deltas is not worth its bytes here.
+		w.raw(`,"stream_options":{"include_obfuscation":false}`)
+	}
+	w.limit(&params)
+	w.reasoning(params.ReasoningEffort)
+	if c.official && req.SessionID != "" {
+		w.raw(`,"prompt_cache_key":`)
+		w.str(req.SessionID)
+	}
+	if err := w.tools(); err != nil {
+		return nil, err
+	}
+	if req.Head.System != "" {
+		w.raw(`,"instructions":`)
+		w.str(req.Head.System)
+	}
+	w.raw(`,"input":[`)
+	for i := range req.Messages {
+		m := &req.Messages[i]
+		if m.Role != session.RoleTool {
+			w.flushImages()
+		}
+		switch m.Role {
+		case session.RoleUser:
+			w.user(m)
+		case session.RoleAssistant:
+			w.assistant(m)
+		case session.RoleTool:
+			w.results(m)
+		default:
+			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
+		}
+	}
+	w.flushImages()
+	w.raw(`]}`)
+	return w.dst, nil
+}
+
+// size is somewhat more than the length of the body.
+func size(req *model.Request) int {
+	n := 4096 + len(req.Head.System)
+	for i := range req.Head.Tools {
+		n += 128 + len(req.Head.Tools[i].Description) + len(req.Head.Tools[i].Parameters)
+	}
+	for i := range req.Messages {
+		for j := range req.Messages[i].Content {
+			b := &req.Messages[i].Content[j]
+			n += 128 + len(b.Text) + len(b.Arguments) + len(b.Data) + len(b.Redacted)
+			for k := range b.Content {
+				n += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
+			}
+		}
+	}
+	return n + n/8
+}
+
+func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
+func (w *writer) str(s string) { w.dst = session.AppendString(w.dst, s) }
+
+// open begins an item of the input.
+func (w *writer) open(typ string) {
+	if w.items > 0 {
+		w.raw(`,`)
+	}
+	w.items++
+	w.raw(`{"type":"` + typ + `"`)
+}
+
+// limit bounds the output where somebody set a bound; the wire's own default is
+// the model's limit.
+func (w *writer) limit(p *session.Params) {
+	n := p.MaxTokens
+	if n == 0 {
+		n = w.c.cfg.MaxTokens
+	}
+	if w.info.MaxOutput > 0 {
+		n = min(n, w.info.MaxOutput)
+	}
+	if n > 0 {
+		w.raw(`,"max_output_tokens":`)
+		w.dst = strconv.AppendInt(w.dst, n, 10)
+	}
+}
+
+// reasoning asks for reasoning: its effort, a summary of it to show to people,
+// and its encrypted self to send back. A model that does not reason refuses all
+// three.
+func (w *writer) reasoning(effort string) {
+	if w.info.known && len(w.info.efforts) == 0 {
+		return
+	}
+	effort = strings.ToLower(effort)
+	var fields []string
+	if effort != "" {
+		fields = append(fields, `"effort":`+string(session.AppendString(nil, nearest(effort, w.info.efforts))))
+	}
+	if !w.without.summary && effort != "off" && effort != "none" && (w.info.known || w.c.official) {
+		fields = append(fields, `"summary":"auto"`)
+	}
+	if len(fields) > 0 {
+		w.raw(`,"reasoning":{` + strings.Join(fields, ",") + `}`)
+	}
+	w.raw(`,"include":["reasoning.encrypted_content"]`)
+}
+
+// nearest picks the wire's level for one of ours: itself where the model has it,
+// else the nearest. Models that are not known get the common levels.
+func nearest(effort string, levels []string) string {
+	if effort == "off" {
+		effort = "none"
+	}
+	if len(levels) == 0 {
+		levels = []string{"none", "low", "medium", "high", "xhigh"}
+	}
+	if slices.Contains(levels, effort) {
+		return effort
+	}
+	switch effort {
+	case "none", "minimal":
+		return levels[0]
+	case "max", "xhigh":
+		return levels[len(levels)-1]
+	}
+	return effort
+}
+
+// tools writes the tools. Strict mode, on by default here, would have schemas
+// with optional fields rewritten or refused.
+func (w *writer) tools() error {
+	for i, t := range w.req.Head.Tools {
+		if i == 0 {
+			w.raw(`,"tools":[`)
+		} else {
+			w.raw(`,`)
+		}
+		w.raw(`{"type":"function","name":`)
+		w.str(t.Name)
+		w.raw(`,"description":`)
+		w.str(t.Description)
+		w.raw(`,"strict":false,"parameters":`)
+		switch {
+		case len(t.Parameters) == 0:
+			w.raw(`{"type":"object","properties":{}}`)
+		case !json.Valid(t.Parameters):
+			return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
+		default:
+			w.dst = append(w.dst, t.Parameters...)
+		}
+		w.raw(`}`)
+	}
+	if len(w.req.Head.Tools) > 0 {
+		w.raw(`]`)
+	}
+	return nil
+}
+
+// parts writes rendered blocks as the content of a message or a result.
+func (w *writer) parts(blocks []session.Block) {
+	w.raw(`[`)
+	for i, b := range blocks {
+		if i > 0 {
+			w.raw(`,`)
+		}
+		if b.Type == session.BlockImage {
+			w.raw(`{"type":"input_image","image_url":`)
+			w.str("data:" + b.MimeType + ";base64," + b.Data)
+		} else {
+			w.raw(`{"type":"input_text","text":`)
+			w.str(b.Text)
+		}
+		w.raw(`}`)
+	}
+	w.raw(`]`)
+}
+
+func (w *writer) render(blocks []session.Block) []session.Block {
+	out := make([]session.Block, 0, len(blocks))
+	for _, b := range blocks {
+		out = append(out, model.Render(b, w.info.Images)...)
+	}
+	return out
+}
+
+func (w *writer) user(m *session.Message) { w.userItem(w.render(m.Content)) }
+
+func (w *writer) userItem(blocks []session.Block) {
+	if len(blocks) == 0 {
+		blocks = []session.Block{session.Text("")}
+	}
+	w.open("message")
+	w.raw(`,"role":"user","content":`)
+	w.parts(blocks)
+	w.raw(`}`)
+}
+
+// sends reports whether a block of an assistant message goes out.
+//
+// Reasoning does when this provider sealed it. OpenAI reads what its other
+// models sealed, or says that it cannot, and post deals with that; elsewhere one
+// provider's name may stand for several vendors, and the model must be the same.
+func (w *writer) sends(m *session.Message, b *session.Block) bool {
+	switch b.Type {
+	case session.BlockText:
+		return b.Text != ""
+	case session.BlockToolCall:
+		return true
+	case session.BlockReasoning:
+		return !w.without.reasoning && b.Redacted != "" && m.Provider == w.c.cfg.Provider && (w.c.official || m.Model == w.name)
+	}
+	return false
+}
+
+// assistant writes what a model said, each block an item. Reasoning without an
+// item after it is refused ("provided without its required following item"), so
+// that of a cut stream stays out.
+func (w *writer) assistant(m *session.Message) {
+	last := len(m.Content)
+	for last > 0 && (m.Content[last-1].Type == session.BlockReasoning || !w.sends(m, &m.Content[last-1])) {
+		last--
+	}
+	call := -1
+	for i := range last {
+		if m.Content[i].Type == session.BlockToolCall {
+			call = i
+		}
+	}
+	for i := range last {
+		b := &m.Content[i]
+		switch {
+		case !w.sends(m, b):
+		case b.Type == session.BlockText:
+			w.open("message")
+			w.raw(`,"role":"assistant"`)
+			if w.info.phases && w.c.official {
+				// What is said before a call is on the way; the log does not keep
+				// the phase that the provider gave, and the two agree.
+				if i < call {
+					w.raw(`,"phase":"commentary"`)
+				} else {
+					w.raw(`,"phase":"final_answer"`)
+				}
+			}
+			w.raw(`,"content":[{"type":"output_text","text":`)
+			w.str(b.Text)
+			w.raw(`}]}`)
+		case b.Type == session.BlockToolCall:
+			w.open("function_call")
+			w.raw(`,"call_id":`)
+			w.str(wire.SafeName(b.ID, 64))
+			w.raw(`,"name":`)
+			w.str(wire.SafeName(b.Name, 64))
+			w.raw(`,"arguments":`)
+			w.str(wire.Arguments(b.Arguments))
+			w.raw(`}`)
+		default:
+			w.open("reasoning")
+			if b.Signature != "" {
+				w.raw(`,"id":`)
+				w.str(b.Signature)
+			}
+			w.raw(`,"summary":[`)
+			if b.Text != "" {
+				w.raw(`{"type":"summary_text","text":`)
+				w.str(b.Text)
+				w.raw(`}`)
+			}
+			w.raw(`],"encrypted_content":`)
+			w.str(b.Redacted)
+			w.raw(`}`)
+		}
+	}
+}
+
+// results writes tool results, each an item.
+func (w *writer) results(m *session.Message) {
+	for i := range m.Content {
+		b := &m.Content[i]
+		if b.Type != session.BlockToolResult {
+			continue
+		}
+		blocks := slices.DeleteFunc(w.render(b.Content), func(r session.Block) bool {
+			return r.Type == session.BlockText && r.Text == ""
+		})
+		if !w.c.official {
+			blocks = w.plain(b.CallID, blocks)
+		}
+		if len(blocks) == 0 {
+			blocks = []session.Block{session.Text(noOutput)}
+		}
+		w.open("function_call_output")
+		w.raw(`,"call_id":`)
+		w.str(wire.SafeName(b.CallID, 64))
+		w.raw(`,"output":`)
+		if len(blocks) == 1 && blocks[0].Type == session.BlockText {
+			w.str(blocks[0].Text)
+		} else {
+			w.parts(blocks)
+		}
+		w.raw(`}`)
+	}
+}
+
+// plain makes a result one text, and keeps its images for a user message.
+func (w *writer) plain(callID string, blocks []session.Block) []session.Block {
+	var texts []string
+	images := 0
+	for _, b := range blocks {
+		if b.Type != session.BlockImage {
+			texts = append(texts, b.Text)
+			continue
+		}
+		if images == 0 {
+			w.images = append(w.images, session.Text("Images from the result of tool call "+callID+":"))
+		}
+		images++
+		w.images = append(w.images, b)
+	}
+	switch {
+	case len(texts) > 0:
+		return []session.Block{session.Text(strings.Join(texts, "\n"))}
+	case images > 0:
+		return []session.Block{session.Text("(the images follow in the next message)")}
+	}
+	return nil
+}
+
+func (w *writer) flushImages() {
+	if len(w.images) > 0 {
+		w.userItem(w.images)
+		w.images = nil
+	}
+}

@@ -1,0 +1,205 @@
+// Package responses is the model client for OpenAI's Responses wire, on which
+// its newer models reason and call tools in one request; Chat Completions, one
+// package up, refuses them that. Requests go out through the official SDK
+// (address, authentication, redirect guard); bodies are written and streams
+// decoded here, because the first must be the same bytes for the same log on
+// every version of the SDK, and the second runs once a delta.
+//
+// Nothing is stored at the provider (store is false, no previous_response_id):
+// the log alone says what the model sees. Reasoning comes back encrypted and is
+// sent back as it came.
+package responses
+
+import (
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/openai/openai-go/v3/option"
+	sdk "github.com/openai/openai-go/v3/responses"
+
+	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
+	"acp-agent/session"
+)
+
+// Config says which endpoint a Client talks to. The zero value of a field is
+// its default.
+type Config struct {
+	// Provider is the name in model references and logs; "openai" brings its
+	// address and key name, any other needs BaseURL.
+	Provider string
+	// BaseURL is the address below which responses lies.
+	BaseURL string
+	// APIKey goes out as a bearer token; empty sends none, which only an own
+	// BaseURL accepts.
+	APIKey string
+	// KeyName is the environment variable that errors tell people to set.
+	KeyName string
+	// Model is asked for when a request names none.
+	Model string
+	// Headers go out with each request.
+	Headers map[string]string
+	// UserAgent names the program.
+	UserAgent string
+	// HTTPClient carries the requests.
+	HTTPClient *http.Client
+	// IdleTimeout is the longest silence of a stream, two minutes by default; any
+	// bytes count as activity. It also bounds the wait for the answer's head.
+	IdleTimeout time.Duration
+	// MaxTokens bounds the output of requests that set no bound.
+	MaxTokens int64
+	// Info overrides the table of known models.
+	Info *model.Info
+
+	now func() time.Time
+}
+
+// Client streams answers from one endpoint. It is safe for concurrent use.
+type Client struct {
+	cfg Config
+	end wire.Endpoint
+	svc sdk.ResponseService
+	// official: the endpoint is OpenAI's own, which takes all its fields.
+	official bool
+	noKey    bool
+	// refused holds what the provider has refused of requests: see post.
+	refused sync.Map
+}
+
+var _ model.Client = (*Client)(nil)
+
+// New checks a configuration and returns its client. Nothing is sent, and the
+// environment is not read (the SDK's own client would take keys, organisation
+// and headers from it).
+func New(cfg Config) (*Client, error) {
+	if cfg.Provider == "" {
+		cfg.Provider = "openai"
+	}
+	if cfg.BaseURL == "" && cfg.Provider == "openai" {
+		cfg.BaseURL = "https://api.openai.com/v1"
+	}
+	if cfg.BaseURL == "" {
+		return nil, errors.New("model provider " + cfg.Provider + ": no base URL is configured")
+	}
+	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/responses")
+	if err != nil {
+		return nil, err
+	}
+	if cfg.KeyName == "" {
+		cfg.KeyName = wire.EnvName(cfg.Provider)
+	}
+	if cfg.IdleTimeout <= 0 {
+		cfg.IdleTimeout = wire.DefaultIdleTimeout
+	}
+	if cfg.HTTPClient == nil {
+		cfg.HTTPClient = http.DefaultClient
+	}
+	if cfg.now == nil {
+		cfg.now = time.Now
+	}
+	c := &Client{cfg: cfg, official: addr.Host == "api.openai.com"}
+	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
+	opts := []option.RequestOption{
+		option.WithBaseURL(addr.Base),
+		option.WithHTTPClient(cfg.HTTPClient),
+		option.WithMaxRetries(0),
+		option.WithHeader("Accept", "text/event-stream"),
+		// A compressing proxy would hold deltas back to fill its blocks.
+		option.WithHeader("Accept-Encoding", "identity"),
+		option.WithMiddleware(wire.BoundErrors),
+	}
+	if cfg.APIKey != "" {
+		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+		c.end.AddSecret(cfg.APIKey)
+	}
+	if cfg.UserAgent != "" {
+		opts = append(opts, option.WithHeader("User-Agent", cfg.UserAgent))
+	}
+	for k, v := range cfg.Headers {
+		opts = append(opts, option.WithHeader(k, v))
+		c.end.AddSecret(v)
+	}
+	for k := range addr.Query {
+		opts = append(opts, option.WithQuery(k, addr.Query.Get(k)))
+	}
+	c.svc = sdk.NewResponseService(opts...)
+	c.noKey = cfg.APIKey == "" && c.official
+	return c, nil
+}
+
+// Stream sends the request and streams its answer.
+func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[session.Chunk, error] {
+	post := func(ctx context.Context) (*http.Response, error) { return c.post(ctx, req) }
+	return c.end.Stream(ctx, post, func(y *wire.Yield) wire.Answer { return newAnswer(y, &c.end) })
+}
+
+// without says what a request leaves out that the provider has refused.
+type without struct{ reasoning, summary bool }
+
+// noSummary is the key in Client.refused of accounts without summaries;
+// sessions without reasoning are there by their id.
+const noSummary = "\x00summary"
+
+// post sends the request. Two things a provider refuses for good, whatever the
+// person does: reasoning whose encryption it cannot undo any more (of another
+// organisation, or of a model that is gone), and summaries of reasoning for an
+// organisation that is not verified. The request is then sent once more without
+// them; no output has come yet.
+func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, error) {
+	if c.noKey {
+		return nil, c.end.NoKey()
+	}
+	var w without
+	_, w.reasoning = c.refused.Load(req.SessionID)
+	_, w.summary = c.refused.Load(noSummary)
+	for {
+		res, err := c.send(ctx, req, w)
+		var e *model.Error
+		if !errors.As(err, &e) || e.Status != http.StatusBadRequest {
+			return res, err
+		}
+		m := strings.ToLower(e.Message)
+		switch {
+		case !w.summary && strings.Contains(m, "summar") && strings.Contains(m, "reasoning"):
+			w.summary = true
+			c.refused.Store(noSummary, true)
+		case !w.reasoning && (strings.Contains(m, "encrypted") || strings.Contains(m, "of type 'reasoning'")):
+			w.reasoning = true
+			if req.SessionID != "" {
+				c.refused.Store(req.SessionID, true)
+			}
+		default:
+			return res, err
+		}
+		if res != nil {
+			res.Body.Close()
+		}
+	}
+}
+
+// send posts the request and returns the answer once its head is there. The
+// error is a *model.Error unless ctx ended.
+func (c *Client) send(ctx context.Context, req *model.Request, w without) (*http.Response, error) {
+	body, err := c.encode(req, w)
+	if err != nil {
+		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
+	}
+	var res *http.Response
+	_, err = c.svc.New(ctx, sdk.ResponseNewParams{},
+		option.WithRequestBody("application/json", body),
+		option.WithResponseBodyInto(&res))
+	if res != nil && res.StatusCode >= 300 {
+		text, _ := io.ReadAll(res.Body)
+		return res, c.end.StatusError(res.StatusCode, res.Header, text)
+	}
+	if err != nil {
+		return res, c.end.TransportError(err)
+	}
+	return res, nil
+}
