@@ -111,7 +111,7 @@ var sdks = map[string][]string{
 	"github.com/google/uuid":                   {"cmd/acp-agent", "hooks/claudecode", "hooks/codex"},
 	"github.com/invopop/jsonschema":            {"loop/tool", "loop/tool/tooltest"},
 	"github.com/modelcontextprotocol/go-sdk":   {"loop/tool/mcp"},
-	"github.com/openai/openai-go":              {"loop/model/openai"},
+	"github.com/openai/openai-go":              {"loop/model/openai", "loop/model/openai/responses"},
 	"github.com/pelletier/go-toml":             {"cmd/acp-agent/internal/config", "hooks/codex"},
 	"github.com/santhosh-tekuri/jsonschema/v6": {"acp/acptest"},
 	"github.com/sourcegraph/jsonrpc2":          {"acp", "acp/stdio"},

@@ -16,6 +16,7 @@ import (
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/anthropic"
 	"acp-agent/loop/model/openai"
+	"acp-agent/loop/model/openai/responses"
 	"acp-agent/loop/model/replay"
 	"acp-agent/session"
 )
@@ -146,10 +147,14 @@ func (m *models) make(ref string) (modelClient, error) {
 	return m.adapter(r, p, key)
 }
 
-// lookup is what is known of a provider's model.
+// lookup is what is known of a provider's model; what it can do depends on the
+// wire, too.
 func lookup(p config.Provider, name string) model.Info {
-	if p.Wire == config.WireMessages {
+	switch p.Wire {
+	case config.WireMessages:
 		return anthropic.Lookup(p.Name, name)
+	case config.WireResponses:
+		return responses.Lookup(p.Name, name)
 	}
 	return openai.Lookup(p.Name, name)
 }
@@ -228,18 +233,33 @@ func (c *recording) Stream(ctx context.Context, req *model.Request) iter.Seq2[se
 
 // adapter makes the client of a provider's wire.
 func (m *models) adapter(r config.ModelRef, p config.Provider, key string) (modelClient, error) {
+	var c model.Client
+	var err error
+	agent := agentName + "/" + version()
 	switch p.Wire {
 	case config.WireChat:
-		c, err := openai.New(openai.Config{
+		c, err = openai.New(openai.Config{
 			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agentName + "/" + version(), MaxTokens: m.cfg.Limits.MaxTokens,
+			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens,
 		})
-		if err != nil {
-			return modelClient{}, err
-		}
-		info := openai.Lookup(p.Name, r.Name)
-		info.Ref = r.String()
-		return modelClient{c, info}, nil
+	case config.WireMessages:
+		c, err = anthropic.New(anthropic.Config{
+			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
+			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens,
+		})
+	case config.WireResponses:
+		c, err = responses.New(responses.Config{
+			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
+			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens,
+		})
+	default:
+		return modelClient{}, &model.Error{Kind: model.KindInvalidRequest, Message: fmt.Sprintf("the provider %s speaks the wire %q, which this version does not: use a provider with wire = %q, %q or %q",
+			p.Name, p.Wire, config.WireChat, config.WireMessages, config.WireResponses)}
 	}
-	return modelClient{}, &model.Error{Kind: model.KindInvalidRequest, Message: fmt.Sprintf("the provider %s speaks the wire %q, which this version does not: use a provider with wire = \"chat\"", p.Name, p.Wire)}
+	if err != nil {
+		return modelClient{}, err
+	}
+	info := lookup(p, r.Name)
+	info.Ref = r.String()
+	return modelClient{c, info}, nil
 }
