@@ -82,6 +82,13 @@ func serve(kind string) int {
 		grandchild()
 		_ = newTestServer("stubborn").Run(context.Background(), &sdk.StdioTransport{})
 		select {}
+	case "orphan": // ends as it should, but for a child that it forgets
+		grandchild()
+	case "host": // an agent with a server
+		self := Server{Name: "s", Command: os.Args[0], Env: []string{kindVar + "=stubborn"}}
+		_, failures, _ := Start(context.Background(), []Server{self}, Options{Environ: os.Environ()}).Tools(context.Background())
+		fmt.Println("ready", failures)
+		select {}
 	case "sleeper":
 		select {}
 	case "discover":

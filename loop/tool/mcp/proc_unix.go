@@ -47,7 +47,7 @@ func newGroup(cmd *exec.Cmd) *group {
 		return g
 	}
 	defer r.Close()
-	watch := exec.Command("/bin/sh", "-c", `read -r _; kill -KILL -- "-$1"`, "watch", strconv.Itoa(g.pid))
+	watch := exec.Command("/bin/sh", "-c", `read -r _; kill -KILL "-$1"`, "watch", strconv.Itoa(g.pid))
 	watch.Stdin, watch.Env, watch.Dir = r, []string{}, "/"
 	// In a session of its own, so that a signal to the agent's group spares it.
 	watch.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

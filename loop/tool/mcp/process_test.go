@@ -3,10 +3,13 @@
 package mcp
 
 import (
+	"bufio"
 	"encoding/json"
 	"net"
 	"os"
+	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -47,7 +50,7 @@ func noneAlive(t *testing.T, dir string, want int) {
 func TestClose(t *testing.T) {
 	dir := t.TempDir()
 	mark := pidsVar + "=" + dir
-	s := start(t, Options{}, stdio(t, "good", "tools", mark), stdio(t, "stubborn", "stubborn", mark), stdio(t, "deaf", "deaf", mark))
+	s := start(t, Options{}, stdio(t, "good", "tools", mark), stdio(t, "stubborn", "stubborn", mark), stdio(t, "deaf", "deaf", mark), stdio(t, "orphan", "orphan", mark))
 	tools, failures := settled(t, s)
 	if len(failures) > 0 {
 		t.Fatal(failures)
@@ -58,11 +61,41 @@ func TestClose(t *testing.T) {
 		done <- res.IsError
 	}()
 	s.Close()
-	noneAlive(t, dir, 4)
+	noneAlive(t, dir, 6)
 	if !<-done {
 		t.Error("a call that Close interrupted has no error")
 	}
 	s.Close()
+}
+
+// TestKilledAgent: kill -9 of the agent leaves neither a server that ignores all
+// else nor the server's child.
+func TestKilledAgent(t *testing.T) {
+	dir := t.TempDir()
+	host := exec.Command(os.Args[0])
+	host.Env = append(os.Environ(), kindVar+"=host", pidsVar+"="+dir)
+	out, err := host.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := host.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, _ := bufio.NewReader(out).ReadString('\n')
+	_ = host.Process.Kill()
+	_ = host.Wait()
+	if line != "ready []\n" {
+		t.Fatalf("the agent says %q", line)
+	}
+	all := pids(t, dir)
+	if len(all) != 3 {
+		t.Errorf("%d processes have run", len(all))
+	}
+	for ctx := soon(t); slices.ContainsFunc(all, alive); runtime.Gosched() { // nobody here is their parent
+		if ctx.Err() != nil {
+			t.Fatal("a process is left")
+		}
+	}
 }
 
 // TestCloseWhileConnecting: also what has only been started.
