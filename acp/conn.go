@@ -37,7 +37,8 @@ type Conn struct {
 // inflight is a request of the client that has not been answered.
 type inflight struct {
 	cancel context.CancelFunc
-	after  []func() // see AfterReply; owned by the request's goroutine
+	// See AfterReply and AfterAnswer; owned by the request's goroutine.
+	after, finally []func()
 }
 
 func newConn(stream jsonrpc2.ObjectStream, log *slog.Logger) *Conn {

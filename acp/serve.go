@@ -250,12 +250,23 @@ func (l *link) request(rpc *jsonrpc2.Conn, id jsonrpc2.ID) {
 					fn()
 				}
 			}
+			for _, fn := range f.finally {
+				fn()
+			}
 		}()
 		result, err = run()
 	}()
 }
 
 type inflightKey struct{}
+
+// AfterAnswer has fn called once the request of ctx has been answered, by a result or an error. It may be
+// called from the request's admission, for a request that is admitted, and from its run; else it is as AfterReply.
+func AfterAnswer(ctx context.Context, fn func()) {
+	if f, ok := ctx.Value(inflightKey{}).(*inflight); ok {
+		f.finally = append(f.finally, fn)
+	}
+}
 
 // AfterReply has fn called once the request of ctx has been answered, if not by an error: what a client
 // must hear of a session only after the reply that names it. It is called from the request's run; fn runs

@@ -150,6 +150,25 @@ func (k *keyedLock) tryLock(key string) (unlock func(), ok bool) {
 type live struct {
 	*loop.Session
 	view *view
+	// answered is closed when the newest prompt has been answered, nil before the
+	// first. Agent.mu guards it.
+	answered chan struct{}
+}
+
+// end closes a session for good. An open prompt is answered, with cancelled,
+// before it returns: what closed the session is answered after that.
+func (a *Agent) end(ctx context.Context, l *live) error {
+	err := l.Close(ctx, "other")
+	a.mu.Lock()
+	answered := l.answered
+	a.mu.Unlock()
+	if answered != nil {
+		select {
+		case <-answered:
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 // New returns an agent.
@@ -379,6 +398,11 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 	case err != nil:
 		return nil, acp.SessionNotFound(p.SessionID)
 	}
+	answered := make(chan struct{})
+	a.mu.Lock()
+	l.answered = answered
+	a.mu.Unlock()
+	acp.AfterAnswer(ctx, func() { close(answered) })
 	return func() (*acp.PromptResponse, error) {
 		l.view.refreshCommands()
 		if c, args, ok := l.view.parseCommand(content); ok {

@@ -195,7 +195,7 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		}
 		// Given anew: other servers, directories and prompt may come with it.
 		a.forget(id)
-		if err := l.Close(ctx, "other"); err != nil {
+		if err := a.end(ctx, l); err != nil {
 			a.cfg.Log.Warn("closing a session that is loaded again", "session", id, "error", err)
 		}
 	}
@@ -326,7 +326,7 @@ func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (f
 			unlock = a.opening.lock(p.SessionID)
 		}
 		defer unlock()
-		if err := l.Close(ctx, "other"); err != nil {
+		if err := a.end(ctx, l); err != nil {
 			return nil, acp.InternalError(err.Error())
 		}
 		return nil, nil
@@ -339,7 +339,7 @@ func (a *Agent) deleteSession(ctx context.Context, p *acp.DeleteSessionRequest) 
 		defer unlock()
 		if l, err := a.session(p.SessionID); err == nil {
 			a.forget(p.SessionID)
-			if err := l.Close(ctx, "other"); err != nil {
+			if err := a.end(ctx, l); err != nil {
 				a.cfg.Log.Warn("closing a session that is deleted", "session", p.SessionID, "error", err)
 			}
 		}

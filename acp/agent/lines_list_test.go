@@ -1,0 +1,3 @@
+package agent_test
+
+var listLines []line
