@@ -42,7 +42,11 @@ func (t *turn) joinServers() error {
 	var data []session.Data
 	agent := session.Source{Kind: session.SourceAgent, Name: "mcp"}
 	for _, f := range g.failures {
-		data = append(data, &session.Notice{Severity: "warning", Text: f, Source: agent})
+		data = append(data,
+			&session.Notice{Severity: "warning", Text: f, Source: agent},
+			// The model would else take tools that it was promised for a mistake of
+			// the user's (hermes-agent#89668).
+			&session.ContextMessage{Content: []session.Block{session.Text(f + " Its tools are not available.")}, Source: agent})
 	}
 	base := s.cfg.Tools
 	reg, err := tool.NewRegistry()
