@@ -517,3 +517,11 @@ func (a *asked) count() int {
 	defer a.mu.Unlock()
 	return len(a.reqs)
 }
+
+// settle waits until nothing but time, or a message, moves anything.
+func settle(r *rig) {
+	// The list's answer shows that what was sent before has been admitted; then
+	// the bubble is still.
+	r.call(acp.MethodSessionList, &acp.ListSessionsRequest{}, nil)
+	synctest.Wait()
+}
