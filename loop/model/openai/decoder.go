@@ -91,6 +91,9 @@ func (d *decoder) event(data []byte, name string, cut bool) (done bool, err erro
 		if d.t.stopped {
 			return false, nil
 		}
+		if d.t.broken != nil {
+			return false, d.t.broken
+		}
 		data = rest
 	}
 }

@@ -338,6 +338,10 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 		d := &decoder{c: c, t: newTranslator(yield), sse: newSSE(r), watch: w, fail: fail, idle: func() bool {
 			return errors.Is(context.Cause(rctx), errIdle)
 		}}
+		if c.cfg.Dialect != DialectOpenAI {
+			// DeepSeek's models are served by many; OpenAI serves its own.
+			d.t.filter = newMarkupFilter(c.name(), req.Head.Tools)
+		}
 		d.run(res.Header)
 	}
 }

@@ -32,6 +32,8 @@ type translator struct {
 	// filter, when not nil, sees the answer's text first: a place for models
 	// that write tool calls into it.
 	filter textFilter
+	// broken is why the answer cannot be used, said by the filter.
+	broken *model.Error
 }
 
 // textFilter passes on text with translator.say, and calls with
@@ -181,6 +183,13 @@ func (t *translator) match(d *callDelta) *toolCall {
 	return cur
 }
 
+// addCall adds a call that came whole.
+func (t *translator) addCall(name, args string) {
+	c := &toolCall{block: t.open(session.BlockToolCall), name: name, args: []byte(args)}
+	t.calls = append(t.calls, c)
+	t.emit(session.Chunk{Type: session.ChunkToolCall, Index: c.block, Name: name, Text: args})
+}
+
 // whole reports whether the arguments are complete JSON.
 func (c *toolCall) whole() bool { return len(c.args) > 0 && json.Valid(c.args) }
 
@@ -188,6 +197,11 @@ func (c *toolCall) whole() bool { return len(c.args) > 0 && json.Valid(c.args) }
 func (t *translator) end(provider string) {
 	if t.filter != nil {
 		t.filter.end(t)
+	}
+	if t.broken != nil && !t.stopped {
+		t.stopped = true
+		t.yield(session.Chunk{}, t.broken)
+		return
 	}
 	if t.sawReasoning && t.reasoning < 0 {
 		t.reasoning = t.open(session.BlockReasoning)
