@@ -63,8 +63,10 @@ var dsmlCases = []struct{ name, text, want string }{
 	{"on the line of a fence", "```\nls\n```" + dsmlBlock, "text \"```\\nls\\n```\"\n" + dsmlWant + "finish tool-calls\n"},
 	{"after a lone backtick", "It`s.\n" + dsmlBlock, "text \"It`s.\\n\"\n" + dsmlWant + "finish tool-calls\n"},
 	{"after a code block in a list", "- ```\n  x\n  ```\n" + dsmlBlock, "text \"- ```\\n  x\\n  ```\\n\"\n" + dsmlWant + "finish tool-calls\n"},
-	{"V3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n```json\n{\"path\":\"a\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>exec_command\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
-		"call  read {\"path\":\"a\"}\ncall  exec_command {}\nfinish tool-calls\n"},
+	{
+		"V3", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>read\n```json\n{\"path\":\"a\"}\n```<｜tool▁call▁end｜>\n<｜tool▁call▁begin｜>function<｜tool▁sep｜>exec_command\n```json\n{}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+		"call  read {\"path\":\"a\"}\ncall  exec_command {}\nfinish tool-calls\n",
+	},
 	{"V3.1", "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>read<｜tool▁sep｜>{\"path\":\"a\"}<｜tool▁call▁end｜><｜tool▁calls▁end｜>", "call  read {\"path\":\"a\"}\nfinish tool-calls\n"},
 	{"V3.1 in ASCII", "<|tool_calls_begin|><|tool_call_begin|>read<|tool_sep|>{\"path\":\"a\"}<|tool_call_end|><|tool_calls_end|>", "call  read {\"path\":\"a\"}\nfinish tool-calls\n"},
 

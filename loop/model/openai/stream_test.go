@@ -106,61 +106,113 @@ const done = "[DONE]"
 var quirks = []struct {
 	name, body, want string
 }{
-	{"plain", sse(deltaEvent(`{"role":"assistant","content":""}`), deltaEvent(`{"content":"Hel"}`), deltaEvent(`{"content":"lo"}`), finish("stop"), done),
-		"text \"Hello\"\nfinish stop\n"},
-	{"deepseek thinking", sse(deltaEvent(`{"role":"assistant","content":null,"reasoning_content":""}`), deltaEvent(`{"content":null,"reasoning_content":"Hm"}`),
-		deltaEvent(`{"content":"A","reasoning_content":null}`), `{"choices":[{"index":0,"delta":{"content":"","reasoning_content":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":64},"completion_tokens_details":{"reasoning_tokens":5},"prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":36}}`, done),
-		"reasoning \"Hm\"\ntext \"A\"\nusage in=36 out=9 read=64 write=0 reason=5\nfinish stop\n"},
-	{"reasoning stays empty", sse(deltaEvent(`{"content":null,"reasoning_content":""}`), toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), done),
-		"reasoning \"\"\ncall a f {}\nfinish tool-calls\n"},
-	{"reasoning empty and nothing else", sse(deltaEvent(`{"reasoning_content":""}`), finish("stop"), done),
-		"reasoning \"\"\nerror empty_response 0 retryable=true\n"},
-	{"reasoning null is absent", sse(deltaEvent(`{"content":"x","reasoning_content":null}`), finish("stop"), done),
-		"text \"x\"\nfinish stop\n"},
-	{"field named reasoning", sse(deltaEvent(`{"reasoning":"r1"}`), deltaEvent(`{"reasoning":"r2","reasoning_content":"r2"}`), deltaEvent(`{"content":"x"}`), finish("stop"), done),
-		"reasoning \"r1r2\"\ntext \"x\"\nfinish stop\n"},
+	{
+		"plain", sse(deltaEvent(`{"role":"assistant","content":""}`), deltaEvent(`{"content":"Hel"}`), deltaEvent(`{"content":"lo"}`), finish("stop"), done),
+		"text \"Hello\"\nfinish stop\n",
+	},
+	{
+		"deepseek thinking", sse(deltaEvent(`{"role":"assistant","content":null,"reasoning_content":""}`), deltaEvent(`{"content":null,"reasoning_content":"Hm"}`),
+			deltaEvent(`{"content":"A","reasoning_content":null}`), `{"choices":[{"index":0,"delta":{"content":"","reasoning_content":null},"finish_reason":"stop"}],"usage":{"prompt_tokens":100,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":64},"completion_tokens_details":{"reasoning_tokens":5},"prompt_cache_hit_tokens":64,"prompt_cache_miss_tokens":36}}`, done),
+		"reasoning \"Hm\"\ntext \"A\"\nusage in=36 out=9 read=64 write=0 reason=5\nfinish stop\n",
+	},
+	{
+		"reasoning stays empty", sse(deltaEvent(`{"content":null,"reasoning_content":""}`), toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), done),
+		"reasoning \"\"\ncall a f {}\nfinish tool-calls\n",
+	},
+	{
+		"reasoning empty and nothing else", sse(deltaEvent(`{"reasoning_content":""}`), finish("stop"), done),
+		"reasoning \"\"\nerror empty_response 0 retryable=true\n",
+	},
+	{
+		"reasoning null is absent", sse(deltaEvent(`{"content":"x","reasoning_content":null}`), finish("stop"), done),
+		"text \"x\"\nfinish stop\n",
+	},
+	{
+		"field named reasoning", sse(deltaEvent(`{"reasoning":"r1"}`), deltaEvent(`{"reasoning":"r2","reasoning_content":"r2"}`), deltaEvent(`{"content":"x"}`), finish("stop"), done),
+		"reasoning \"r1r2\"\ntext \"x\"\nfinish stop\n",
+	},
 	{"reasoning alone is an answer", sse(deltaEvent(`{"reasoning_content":"r"}`), finish("stop"), done), "reasoning \"r\"\nfinish stop\n"},
-	{"arguments in pieces", sse(toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"function":{"arguments":"{\"x\""}`), toolDelta(`"index":0,"function":{"arguments":":1}"}`), finish("tool_calls"), done),
-		"call a f {\"x\":1}\nfinish tool-calls\n"},
-	{"null id and name later", sse(toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"{}"}`), deltaEvent(`{"role":null,"content":null,"tool_calls":null}`), finish("tool_calls"), done),
-		"call a f {}\nfinish tool-calls\n"},
-	{"empty id and name later", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"id":"","function":{"name":"","arguments":"{}"}`), finish("tool_calls"), done),
-		"call a f {}\nfinish tool-calls\n"},
-	{"id and name on each delta", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":":1}"}`), toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), finish("tool_calls"), done),
-		"call a f {\"x\":1}\nfinish tool-calls\n"},
-	{"two calls", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":1,"id":"b","function":{"name":"g","arguments":"{"}`), toolDelta(`"index":0,"function":{"arguments":":1}"}`), toolDelta(`"index":1,"function":{"arguments":"}"}`), finish("tool_calls"), done),
-		"call a f {\"x\":1}\ncall b g {}\nfinish tool-calls\n"},
-	{"two calls in one delta", sse(deltaEvent(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}]}`), finish("tool_calls"), done),
-		"call a f {}\ncall b f {}\nfinish tool-calls\n"},
-	{"one index for two calls", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{}"}`), toolDelta(`"index":0,"id":"b","function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), done),
-		"call a f {}\ncall b f {}\nfinish tool-calls\n"},
-	{"one index, interleaved", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"id":"b","function":{"name":"g","arguments":"{\"y\""}`), toolDelta(`"index":0,"id":"a","function":{"arguments":":1}"}`), toolDelta(`"index":0,"id":"b","function":{"arguments":":2}"}`), finish("tool_calls"), done),
-		"call a f {\"x\":1}\ncall b g {\"y\":2}\nfinish tool-calls\n"},
-	{"one index, no ids", sse(toolDelta(`"index":0,"function":{"name":"f","arguments":"{\"x\":"}`), toolDelta(`"index":0,"function":{"arguments":"1}"}`), toolDelta(`"index":0,"function":{"name":"f","arguments":"{\"x\":2}"}`), finish("tool_calls"), done),
-		"call  f {\"x\":1}\ncall  f {\"x\":2}\nfinish tool-calls\n"},
-	{"no index", sse(toolDelta(`"id":"a","function":{"name":"f","arguments":"{\"x\":"}`), toolDelta(`"function":{"arguments":"1}"}`), toolDelta(`"id":"b","function":{"name":"g","arguments":"{}"}`), finish("tool_calls"), done),
-		"call a f {\"x\":1}\ncall b g {}\nfinish tool-calls\n"},
-	{"no index, no id", sse(toolDelta(`"function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), done),
-		"call  f {}\nfinish tool-calls\n"},
-	{"index starts at 1", sse(toolDelta(`"index":1,"id":"a","function":{"name":"f","arguments":"{}"}`), toolDelta(`"index":2,"id":"b","function":{"name":"g","arguments":"{}"}`), finish("tool_calls"), done),
-		"call a f {}\ncall b g {}\nfinish tool-calls\n"},
-	{"id comes late", sse(toolDelta(`"index":0,"function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"id":"a","function":{"arguments":"{}"}`), finish("tool_calls"), done),
-		"call a f {}\nfinish tool-calls\n"},
-	{"name grows", sse(toolDelta(`"index":0,"id":"a","function":{"name":"re"}`), toolDelta(`"index":0,"function":{"name":"read"}`), toolDelta(`"index":0,"function":{"arguments":"{}"}`), finish("tool_calls"), done),
-		"call a read {}\nfinish tool-calls\n"},
-	{"a fresh id on each delta", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"id":"b","function":{"arguments":":1}"}`), finish("tool_calls"), done),
-		"call a f {\"x\":1}\nfinish tool-calls\n"},
-	{"no arguments", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), finish("tool_calls"), done),
-		"call a f \nfinish tool-calls\n"},
-	{"arguments null", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":null}`), finish("tool_calls"), done),
-		"call a f \nfinish tool-calls\n"},
-	{"arguments as an object", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":{"x":[1,"}"]}}`), finish("tool_calls"), done),
-		"call a f {\"x\":[1,\"}\"]}\nfinish tool-calls\n"},
-	{"finish stop beside calls", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{}"}`), finish("stop"), done),
-		"call a f {}\nfinish tool-calls\n"},
+	{
+		"arguments in pieces", sse(toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"function":{"arguments":"{\"x\""}`), toolDelta(`"index":0,"function":{"arguments":":1}"}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\nfinish tool-calls\n",
+	},
+	{
+		"null id and name later", sse(toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"id":null,"type":null,"function":{"name":null,"arguments":"{}"}`), deltaEvent(`{"role":null,"content":null,"tool_calls":null}`), finish("tool_calls"), done),
+		"call a f {}\nfinish tool-calls\n",
+	},
+	{
+		"empty id and name later", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"id":"","function":{"name":"","arguments":"{}"}`), finish("tool_calls"), done),
+		"call a f {}\nfinish tool-calls\n",
+	},
+	{
+		"id and name on each delta", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":":1}"}`), toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\nfinish tool-calls\n",
+	},
+	{
+		"two calls", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":1,"id":"b","function":{"name":"g","arguments":"{"}`), toolDelta(`"index":0,"function":{"arguments":":1}"}`), toolDelta(`"index":1,"function":{"arguments":"}"}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\ncall b g {}\nfinish tool-calls\n",
+	},
+	{
+		"two calls in one delta", sse(deltaEvent(`{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}},{"index":1,"id":"b","function":{"name":"f","arguments":"{}"}}]}`), finish("tool_calls"), done),
+		"call a f {}\ncall b f {}\nfinish tool-calls\n",
+	},
+	{
+		"one index for two calls", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{}"}`), toolDelta(`"index":0,"id":"b","function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), done),
+		"call a f {}\ncall b f {}\nfinish tool-calls\n",
+	},
+	{
+		"one index, interleaved", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"id":"b","function":{"name":"g","arguments":"{\"y\""}`), toolDelta(`"index":0,"id":"a","function":{"arguments":":1}"}`), toolDelta(`"index":0,"id":"b","function":{"arguments":":2}"}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\ncall b g {\"y\":2}\nfinish tool-calls\n",
+	},
+	{
+		"one index, no ids", sse(toolDelta(`"index":0,"function":{"name":"f","arguments":"{\"x\":"}`), toolDelta(`"index":0,"function":{"arguments":"1}"}`), toolDelta(`"index":0,"function":{"name":"f","arguments":"{\"x\":2}"}`), finish("tool_calls"), done),
+		"call  f {\"x\":1}\ncall  f {\"x\":2}\nfinish tool-calls\n",
+	},
+	{
+		"no index", sse(toolDelta(`"id":"a","function":{"name":"f","arguments":"{\"x\":"}`), toolDelta(`"function":{"arguments":"1}"}`), toolDelta(`"id":"b","function":{"name":"g","arguments":"{}"}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\ncall b g {}\nfinish tool-calls\n",
+	},
+	{
+		"no index, no id", sse(toolDelta(`"function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), done),
+		"call  f {}\nfinish tool-calls\n",
+	},
+	{
+		"index starts at 1", sse(toolDelta(`"index":1,"id":"a","function":{"name":"f","arguments":"{}"}`), toolDelta(`"index":2,"id":"b","function":{"name":"g","arguments":"{}"}`), finish("tool_calls"), done),
+		"call a f {}\ncall b g {}\nfinish tool-calls\n",
+	},
+	{
+		"id comes late", sse(toolDelta(`"index":0,"function":{"name":"f","arguments":""}`), toolDelta(`"index":0,"id":"a","function":{"arguments":"{}"}`), finish("tool_calls"), done),
+		"call a f {}\nfinish tool-calls\n",
+	},
+	{
+		"name grows", sse(toolDelta(`"index":0,"id":"a","function":{"name":"re"}`), toolDelta(`"index":0,"function":{"name":"read"}`), toolDelta(`"index":0,"function":{"arguments":"{}"}`), finish("tool_calls"), done),
+		"call a read {}\nfinish tool-calls\n",
+	},
+	{
+		"a fresh id on each delta", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"id":"b","function":{"arguments":":1}"}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\nfinish tool-calls\n",
+	},
+	{
+		"no arguments", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":""}`), finish("tool_calls"), done),
+		"call a f \nfinish tool-calls\n",
+	},
+	{
+		"arguments null", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":null}`), finish("tool_calls"), done),
+		"call a f \nfinish tool-calls\n",
+	},
+	{
+		"arguments as an object", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":{"x":[1,"}"]}}`), finish("tool_calls"), done),
+		"call a f {\"x\":[1,\"}\"]}\nfinish tool-calls\n",
+	},
+	{
+		"finish stop beside calls", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{}"}`), finish("stop"), done),
+		"call a f {}\nfinish tool-calls\n",
+	},
 	{"finish tool_calls without calls", sse(deltaEvent(`{"content":"x"}`), finish("tool_calls"), done), "text \"x\"\nfinish stop\n"},
-	{"function_call of old", sse(deltaEvent(`{"function_call":{"name":"f","arguments":"{\"x\""}}`), deltaEvent(`{"function_call":{"arguments":":1}"}}`), finish("function_call"), done),
-		"call  f {\"x\":1}\nfinish tool-calls\n"},
+	{
+		"function_call of old", sse(deltaEvent(`{"function_call":{"name":"f","arguments":"{\"x\""}}`), deltaEvent(`{"function_call":{"arguments":":1}"}}`), finish("function_call"), done),
+		"call  f {\"x\":1}\nfinish tool-calls\n",
+	},
 	{"cut by length in text", sse(deltaEvent(`{"content":"x"}`), finish("length"), done), "text \"x\"\nfinish max-tokens\n"},
 	{"cut by length in reasoning", sse(deltaEvent(`{"reasoning_content":"x"}`), finish("length"), done), "reasoning \"x\"\nfinish max-tokens\n"},
 	{"cut by length in arguments", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x"}`), finish("length"), done), "call a f {\"x\nfinish max-tokens\n"},
@@ -171,16 +223,26 @@ var quirks = []struct {
 	{"unknown finish", sse(deltaEvent(`{"content":"x"}`), finish("moonshine"), done), "text \"x\"\nerror server 0 retryable=true\n"},
 	{"empty", sse(deltaEvent(`{"role":"assistant","content":""}`), finish("stop"), done), "error empty_response 0 retryable=true\n"},
 	{"empty with usage", sse(finish("stop"), `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":0}}`, done), "usage in=7 out=0 read=0 write=0 reason=0\nerror empty_response 0 retryable=true\n"},
-	{"usage chunk without choices", sse(deltaEvent(`{"content":"x"}`), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}`, done),
-		"text \"x\"\nusage in=10 out=2 read=0 write=0 reason=0\nfinish stop\n"},
-	{"usage in each chunk, last null", sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, `{"choices":[],"usage":null}`, done),
-		"text \"x\"\nusage in=10 out=2 read=0 write=0 reason=0\nfinish stop\n"},
-	{"usage inside the choice", sse(deltaEvent(`{"content":"x"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":3,"completion_tokens":1,"cached_tokens":2}}]}`, done),
-		"text \"x\"\nusage in=3 out=1 read=0 write=0 reason=0\nfinish stop\n"},
-	{"usage with cache writes", sse(deltaEvent(`{"content":"x"}`), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}}`, done),
-		"text \"x\"\nusage in=10 out=2 read=60 write=30 reason=0\nfinish stop\n"},
-	{"usage before the finish", sse(deltaEvent(`{"content":"x"}`), `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, finish("stop"), done),
-		"text \"x\"\nusage in=10 out=2 read=0 write=0 reason=0\nfinish stop\n"},
+	{
+		"usage chunk without choices", sse(deltaEvent(`{"content":"x"}`), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2,"total_tokens":12}}`, done),
+		"text \"x\"\nusage in=10 out=2 read=0 write=0 reason=0\nfinish stop\n",
+	},
+	{
+		"usage in each chunk, last null", sse(`{"choices":[{"index":0,"delta":{"content":"x"}}],"usage":{"prompt_tokens":10,"completion_tokens":1}}`, `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, `{"choices":[],"usage":null}`, done),
+		"text \"x\"\nusage in=10 out=2 read=0 write=0 reason=0\nfinish stop\n",
+	},
+	{
+		"usage inside the choice", sse(deltaEvent(`{"content":"x"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop","usage":{"prompt_tokens":3,"completion_tokens":1,"cached_tokens":2}}]}`, done),
+		"text \"x\"\nusage in=3 out=1 read=0 write=0 reason=0\nfinish stop\n",
+	},
+	{
+		"usage with cache writes", sse(deltaEvent(`{"content":"x"}`), finish("stop"), `{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":2,"prompt_tokens_details":{"cached_tokens":60,"cache_write_tokens":30}}}`, done),
+		"text \"x\"\nusage in=10 out=2 read=60 write=30 reason=0\nfinish stop\n",
+	},
+	{
+		"usage before the finish", sse(deltaEvent(`{"content":"x"}`), `{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, finish("stop"), done),
+		"text \"x\"\nusage in=10 out=2 read=0 write=0 reason=0\nfinish stop\n",
+	},
 	{"CR LF", strings.ReplaceAll(sse(deltaEvent(`{"content":"x"}`), finish("stop"), done), "\n", "\r\n"), "text \"x\"\nfinish stop\n"},
 	{"CR alone", strings.ReplaceAll(sse(deltaEvent(`{"content":"x"}`), finish("stop"), done), "\n", "\r"), "text \"x\"\nfinish stop\n"},
 	{"comments", ": keep-alive\n\n: keep-alive\n\n" + sse(deltaEvent(`{"content":"x"}`)) + ": keep-alive\n\n" + sse(finish("stop"), done), "text \"x\"\nfinish stop\n"},
@@ -210,8 +272,10 @@ var quirks = []struct {
 	{"error after the finish", sse(deltaEvent(`{"content":"x"}`), finish("stop"), `{"error":{"message":"late"}}`), "text \"x\"\nfinish stop\n"},
 	{"JSON body with an error", `{"error":{"message":"Insufficient Balance","type":"unknown_error","code":"invalid_request_error"}}`, "error quota 0 retryable=false\n"},
 	{"JSON body with another error", `{"detail":"Unauthorized"}`, "error auth 0 retryable=false\n"},
-	{"JSON body with the answer", "\n\n" + `{"choices":[{"index":0,"message":{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
-		"text \"x\"\ncall a f {}\nusage in=1 out=1 read=0 write=0 reason=0\nfinish tool-calls\n"},
+	{
+		"JSON body with the answer", "\n\n" + `{"choices":[{"index":0,"message":{"role":"assistant","content":"x","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":1}}`,
+		"text \"x\"\ncall a f {}\nusage in=1 out=1 read=0 write=0 reason=0\nfinish tool-calls\n",
+	},
 	{"JSON body, indented", "{\n  \"choices\": [\n {\"message\": {\"content\": \"x\"},\n \"finish_reason\": \"stop\"}]\n}\n", "text \"x\"\nfinish stop\n"},
 	{"JSON body of something else", `{"hello":"world"}`, "error malformed_response 0 retryable=true\n"},
 	{"page", "<!DOCTYPE html>\n<html><body>Sign in</body></html>", "error malformed_response 0 retryable=false\n"},
@@ -302,8 +366,10 @@ func TestBlockOrder(t *testing.T) {
 	for _, c := range r.chunks {
 		got = append(got, fmt.Sprintf("%s %d", c.Type, c.Index))
 	}
-	want := []string{"block-start 0", "reasoning-delta 0", "block-start 1", "text-delta 1", "block-start 2", "tool-call-delta 2", "reasoning-delta 0",
-		"block-end 0", "block-end 1", "block-end 2", "usage 0", "finish 0"}
+	want := []string{
+		"block-start 0", "reasoning-delta 0", "block-start 1", "text-delta 1", "block-start 2", "tool-call-delta 2", "reasoning-delta 0",
+		"block-end 0", "block-end 1", "block-end 2", "usage 0", "finish 0",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
