@@ -10,7 +10,6 @@ import (
 	"acp-agent/acp"
 	"acp-agent/acp/acptest"
 	"acp-agent/acp/agent"
-	"acp-agent/session"
 )
 
 var wireLines = []line{
@@ -337,29 +336,4 @@ func wantVersion(t *testing.T, r *rig, asked int) {
 func (r *rig) prompt2(t *testing.T, params any) {
 	t.Helper()
 	r.call(acp.MethodSessionPrompt, params, nil)
-}
-
-// everyService runs a turn that reads, writes, edits, runs a command and asks:
-// all that a client could offer a service for.
-func everyService(t *testing.T, r *rig) {
-	t.Helper()
-	r.write("a.txt", "one\n")
-	r.permissions(acp.PermissionOptionKindAllowOnce)
-	id := r.open()
-	asks := toolCall{"c5", "ask_user", args("questions", []any{map[string]any{"question": "Why?"}})}
-	r.model.add(
-		calls("", toolCall{"c1", "read", args("file_path", "a.txt")}),
-		calls("", toolCall{"c2", "edit", args("file_path", "a.txt", "old_string", "one", "new_string", "two")}),
-		calls("", toolCall{"c3", "write", args("file_path", "b.txt", "content", "new\n")}, toolCall{"c4", "bash", args("command", "echo hi")}, asks),
-		calls("", toolCall{"c6", "todo_write", args("todos", []any{map[string]any{"content": "x", "status": "pending"}})}),
-		says("done"))
-	r.say(id, "go", acp.StopReasonEndTurn)
-	if r.model.asked() != 5 {
-		t.Errorf("the model was asked %d times", r.model.asked())
-	}
-	for _, m := range r.model.request(t, -1).Messages {
-		if m.Role == session.RoleTool && m.Content[0].IsError && m.Content[0].CallID != "c5" {
-			t.Errorf("call %s failed: %+v", m.Content[0].CallID, m.Content[0].Content)
-		}
-	}
 }

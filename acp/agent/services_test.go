@@ -11,6 +11,7 @@ import (
 
 	"acp-agent/acp"
 	"acp-agent/acp/acptest"
+	"acp-agent/session"
 )
 
 // services are a client's files, terminals and forms. Every call is checked for
@@ -168,6 +169,43 @@ func (s *services) elicit(_ context.Context, p *acp.CreateElicitationRequest) (*
 		return &acp.CreateElicitationResponse{Action: acp.ElicitationCancel}, nil
 	}
 	return form(p), nil
+}
+
+// everyService runs a turn that reads, writes, edits, runs a command and asks:
+// all that a client could offer a service for. Everything but the question must
+// work.
+func everyService(t *testing.T, r *rig) {
+	t.Helper()
+	everyServiceOn(t, r, func(id, text string) {
+		if id != "c5" {
+			t.Errorf("call %s failed: %s", id, text)
+		}
+	})
+}
+
+// everyServiceOn is everyService with a say in what may fail.
+func everyServiceOn(t *testing.T, r *rig, failed func(id, text string)) {
+	t.Helper()
+	r.write("a.txt", "one\n")
+	r.permissions(acp.PermissionOptionKindAllowOnce)
+	id := r.open()
+	asks := toolCall{"c5", "ask_user", args("questions", []any{map[string]any{"question": "Why?"}})}
+	r.model.add(
+		calls("", toolCall{"c1", "read", args("file_path", "a.txt")}),
+		calls("", toolCall{"c2", "edit", args("file_path", "a.txt", "old_string", "one", "new_string", "two")}),
+		calls("", toolCall{"c3", "write", args("file_path", "b.txt", "content", "new\n")}, toolCall{"c4", "bash", args("command", "echo hi")}, asks),
+		calls("", toolCall{"c6", "todo_write", args("todos", []any{map[string]any{"content": "x", "status": "pending"}})}),
+		says("done"))
+	r.say(id, "go", acp.StopReasonEndTurn)
+	if r.model.asked() != 5 {
+		t.Errorf("the model was asked %d times", r.model.asked())
+	}
+	req := r.model.request(t, -1)
+	for _, m := range req.Messages {
+		if m.Role == session.RoleTool && m.Content[0].IsError {
+			failed(m.Content[0].CallID, results(req)[m.Content[0].CallID])
+		}
+	}
 }
 
 // everyCombination runs the same turn with each set of client services.
