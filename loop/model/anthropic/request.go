@@ -102,7 +102,7 @@ func size(req *model.Request) int {
 			}
 		}
 	}
-	return n + n/8
+	return n + n/4 // for escapes
 }
 
 func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }

@@ -131,7 +131,7 @@ func (s *SSE) line() ([]byte, error) {
 		}
 		s.scan = s.end
 		if s.err != nil {
-			if s.start < s.end {
+			if s.start < s.end && s.err != ErrEventTooLong {
 				line := s.buf[s.start:s.end]
 				s.start, s.scan = s.end, s.end
 				return line, nil
