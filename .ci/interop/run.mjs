@@ -19,6 +19,7 @@ let failed = 0;
 const providers = [
   { model: "deepseek/deepseek-chat", env: { DEEPSEEK_API_KEY: "sk-interop-0123456789", DEEPSEEK_BASE_URL: `${mock.url}/v1` } },
   { model: "openai/gpt-5.5", env: { OPENAI_API_KEY: "sk-interop-0123456789", OPENAI_BASE_URL: `${mock.url}/v1` } },
+  { model: "anthropic/claude-sonnet-5-5", env: { ANTHROPIC_API_KEY: "sk-interop-0123456789", ANTHROPIC_BASE_URL: mock.url } },
 ];
 
 // place makes a home and a working directory that are gone afterwards.

@@ -58,7 +58,9 @@ export class Validator {
     if ("error" in m) {
       const errors = this.matches("Error", m.error);
       errors ? this.fault("Error", errors) : this.ok++;
-      this.open.get(JSON.stringify(m.id))?.shift();
+      // Of two open requests with one id the newer is meant: the agent asks
+      // while the client's prompt is open, not the other way round.
+      this.open.get(JSON.stringify(m.id))?.pop();
       return undefined;
     }
     if ("result" in m) return this.result(m);
