@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -40,7 +39,6 @@ type process struct {
 	firstCh chan struct{} // closed at the first chunk after mark
 	exited  chan struct{}
 	exitAt  time.Time
-	rusage  *syscall.Rusage
 	stderr  bytes.Buffer
 }
 
@@ -91,7 +89,6 @@ func launchIn(s spec, mock, dir string, env []string) (*process, error) {
 	go func() {
 		_ = p.cmd.Wait()
 		p.exitAt = time.Now()
-		p.rusage, _ = p.cmd.ProcessState.SysUsage().(*syscall.Rusage)
 		close(p.exited)
 	}()
 	return p, nil

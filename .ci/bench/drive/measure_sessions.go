@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -182,7 +181,16 @@ func (b *bench) tools() error {
 	const steps = 400
 	got := samples{}
 	err := inTurn(*runs, []spec{b.product}, func(s spec, count bool) error {
-		p, err := launch(s, b.mock)
+		dir, err := os.MkdirTemp(stateRoot, "tools-")
+		if err != nil {
+			return err
+		}
+		// A turn has no more than 200 steps unless the config says so.
+		config := filepath.Join(dir, "config.toml")
+		if err := os.WriteFile(config, []byte("[limits]\nmax_steps = 1000\n"), 0o644); err != nil {
+			return err
+		}
+		p, err := launchIn(s, b.mock, dir, []string{"ACP_AGENT_CONFIG=" + config})
 		if err != nil {
 			return err
 		}
@@ -194,7 +202,6 @@ func (b *bench) tools() error {
 		if err != nil {
 			return err
 		}
-		// A turn has no more than 200 steps unless the config says so.
 		t, err := p.prompt(sid, fmt.Sprintf("[[n=1 steps=%d file=%s]]", steps, filepath.Join(p.workspace(), "file.txt")))
 		if err != nil {
 			return err
@@ -316,8 +323,8 @@ func (b *bench) loadOnce(dir, sid string) (load, first time.Duration, err error)
 	return load, t.first, err
 }
 
-// replay measures a scenario as a whole process, its hook processes included:
-// from the start to the end, by the account of wait4.
+// replay measures a scenario as a whole process, from its start to its end, its
+// two hook processes included; the peak is the agent's own.
 func (b *bench) replay() error {
 	const scenario = "hook-cc-stop-continue"
 	got := samples{}
@@ -342,6 +349,7 @@ func (b *bench) replay() error {
 		if _, err := p.prompt(sid, "Reply with the single word FIRST and stop."); err != nil {
 			return err
 		}
+		peak := memoryOf(p.cmd.Process.Pid).peak
 		if _, err := p.hangUp(); err != nil {
 			return err
 		}
@@ -350,7 +358,7 @@ func (b *bench) replay() error {
 		}
 		if count {
 			got.add(s.name, "wall", ms(p.exitAt.Sub(p.start)))
-			got.add(s.name, "peak", peakOf(p.rusage))
+			got.add(s.name, "peak", peak)
 		}
 		return nil
 	})
@@ -362,12 +370,4 @@ func (b *bench) replay() error {
 	v = got.of(b.product, "peak")
 	b.add(row{name: "… peak memory", value: v, unit: "MB", budget: "≤ 30 MB", met: v <= 30})
 	return nil
-}
-
-// peakOf is the peak resident size that the kernel noted for an ended process.
-func peakOf(r *syscall.Rusage) float64 {
-	if r == nil {
-		return 0
-	}
-	return float64(r.Maxrss) * 1024 / 1e6
 }
