@@ -28,7 +28,7 @@ var wireLines = []line{
 			}
 		})
 	}},
-	{n: 2, name: "stdout-is-protocol-only", at: "cmd/acp-agent.TestBinaryStdout cmd/acp-agent.TestScripts"},
+	{n: 2, name: "stdout-is-protocol-only", at: "cmd/acp-agent.TestBinaryStdout cmd/acp-agent.TestStdoutIsTheProtocol"},
 	{n: 3, name: "utf-8", test: func(t *testing.T) {
 		bubble(t, options{}, func(r *rig) {
 			r.write("bad.bin", "a\xff\xfeb")
@@ -42,7 +42,7 @@ var wireLines = []line{
 			}
 		})
 	}},
-	{n: 4, name: "stderr-is-not-needed", at: "cmd/acp-agent.TestBinaryStdout", why: "the binary runs with stderr closed there"},
+	{n: 4, name: "stderr-is-not-needed", at: "cmd/acp-agent.TestBinaryStdout", why: "nobody reads stderr there"},
 	{n: 5, name: "jsonrpc-2.0", at: "acp.TestParseMessage", test: func(t *testing.T) {
 		bubble(t, options{}, func(r *rig) {
 			r.say(r.open(), "hi", acp.StopReasonEndTurn)
