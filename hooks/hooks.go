@@ -50,6 +50,27 @@ const (
 	PostModelRequest   Event = "PostModelRequest"
 )
 
+// absent are the vendors' events that this agent never has, and why.
+var absent = map[Event]string{
+	SubagentStart: "this agent has no subagents", SubagentStop: "this agent has no subagents",
+	Elicitation:       "this agent takes no questions from MCP servers",
+	ElicitationResult: "this agent takes no questions from MCP servers",
+
+	"Setup":                "this agent has no set-up runs",
+	"MessageDisplay":       "the client shows messages, not this agent",
+	"PreSkillShellCommand": "this agent runs no shell commands inside skill and command files",
+	"TaskCreated":          "this agent has no task list of that kind", "TaskCompleted": "this agent has no task list of that kind",
+	"TeammateIdle":   "this agent has no teammates",
+	"DirectoryAdded": "a session's directories are fixed when it starts",
+	"FileChanged":    "this agent watches no files of the project",
+	"WorktreeCreate": "this agent makes no worktrees", "WorktreeRemove": "this agent makes no worktrees",
+}
+
+// Absent says why an event of the vendors never comes in this agent; "" when it
+// does, and for names that are no event at all. A dialect reports the hooks of
+// such an event and runs none of them.
+func Absent(e Event) string { return absent[e] }
+
 // Call is one occasion, in the agent's own terms. Fields that the event does
 // not have are zero. A dialect turns it into its stdin payload.
 //

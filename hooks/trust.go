@@ -170,7 +170,7 @@ func (t *Trust) refresh() {
 	}
 	t.read, t.stamp, t.err = true, st, nil
 	t.file = trustFile{Version: trustVersion, Projects: map[string]map[string]trustEntry{}}
-	b, err := os.ReadFile(t.path)
+	b, err := ReadConfig(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return
 	}

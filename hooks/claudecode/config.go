@@ -88,7 +88,7 @@ func ParseFile(path string, layer hooks.Layer, data []byte) (*File, []hooks.Prob
 	raw, ok := top["hooks"]
 	if !ok {
 		for name := range top {
-			if _, known := vendorEvents[hooks.Event(name)]; known {
+			if slices.Contains(vendorEvents, hooks.Event(name)) {
 				p.fault(name, "an event at the top level has no effect: put it inside \"hooks\"")
 			}
 		}
@@ -182,8 +182,7 @@ func (p *parser) switches(top map[string]json.RawMessage) {
 func (p *parser) event(name string, raw json.RawMessage) {
 	where := "hooks." + name
 	ev := hooks.Event(name)
-	has, known := vendorEvents[ev]
-	if !known {
+	if !slices.Contains(vendorEvents, ev) {
 		p.fault(where, "there is no event of this name%s; its hooks never run", suggest(name))
 		return
 	}
@@ -192,9 +191,9 @@ func (p *parser) event(name string, raw json.RawMessage) {
 		p.fault(where, "must be a list of matcher groups; its hooks never run")
 		return
 	}
-	if !has {
+	if why := hooks.Absent(ev); why != "" {
 		if len(groups) > 0 {
-			p.fault(where, "this agent has no such occasion; its hooks never run")
+			p.fault(where, "%s; its hooks never run", why)
 		}
 		return
 	}
@@ -205,7 +204,7 @@ func (p *parser) event(name string, raw json.RawMessage) {
 
 // suggest names an event that differs in case only.
 func suggest(name string) string {
-	for ev := range vendorEvents {
+	for _, ev := range vendorEvents {
 		if strings.EqualFold(string(ev), name) {
 			return fmt.Sprintf(" (names are case-sensitive: %s)", ev)
 		}

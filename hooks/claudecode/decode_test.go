@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -262,7 +263,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add("Stop", 2, []byte("{"), []byte("\xff\n"))
 	f.Add("UserPromptSubmit", 1, []byte("\ufeff text"), []byte(""))
 	f.Fuzz(func(t *testing.T, ev string, code int, stdout, stderr []byte) {
-		if !vendorEvents[hooks.Event(ev)] {
+		if !slices.Contains(vendorEvents, hooks.Event(ev)) {
 			return
 		}
 		c, h := bashCall(hooks.Event(ev)), commandHandler(hooks.Event(ev))

@@ -121,9 +121,6 @@ type search struct {
 	problems []hooks.Problem
 }
 
-// maxSettings bounds a settings file; a larger one is no such.
-const maxSettings = 16 << 20
-
 func (s *search) add(path string, layer hooks.Layer, must bool) *File {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -133,7 +130,7 @@ func (s *search) add(path string, layer hooks.Layer, must bool) *File {
 		return nil
 	}
 	s.seen[real] = true
-	data, err := readSettings(path)
+	data, err := hooks.ReadConfig(path)
 	if err != nil && (must || !errors.Is(err, fs.ErrNotExist)) {
 		s.problems = append(s.problems, hooks.Problem{File: path, Text: fmt.Sprintf("cannot be read, its hooks do not run: %v", err)})
 	}
@@ -141,21 +138,6 @@ func (s *search) add(path string, layer hooks.Layer, must bool) *File {
 	s.files = append(s.files, f)
 	s.problems = append(s.problems, problems...)
 	return f
-}
-
-func readSettings(path string) ([]byte, error) {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	// A pipe or a device would hang the start of a session.
-	if !fi.Mode().IsRegular() {
-		return nil, errors.New("it is not a file")
-	}
-	if fi.Size() > maxSettings {
-		return nil, fmt.Errorf("it has more than %d bytes", maxSettings)
-	}
-	return os.ReadFile(path)
 }
 
 func (s *search) plugin(p Plugin) {

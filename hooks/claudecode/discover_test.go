@@ -111,7 +111,7 @@ func TestConfigFaults(t *testing.T) {
 		{"hooks is a list", `{"hooks":[]}`, 0, "must be an object of events"},
 		{"unknown event (get-shit-done#824)", `{"hooks":{"AfterTool":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"y"}]}]}}`, 1, "no event of this name"},
 		{"event in other case", `{"hooks":{"stop":[]}}`, 0, "case-sensitive: Stop"},
-		{"event that never comes here", `{"hooks":{"WorktreeCreate":[{"hooks":[{"type":"command","command":"x"}]}]}}`, 0, "no such occasion"},
+		{"event that never comes here", `{"hooks":{"WorktreeCreate":[{"hooks":[{"type":"command","command":"x"}]}]}}`, 0, "this agent makes no worktrees; its hooks never run"},
 		{"flat handler", `{"hooks":{"Stop":[{"type":"command","command":"x"},{"hooks":[{"type":"command","command":"y"}]}]}}`, 1, "wrap it"},
 		{"matcher is an object", `{"hooks":{"PreToolUse":[{"matcher":{"tools":["Bash"]},"hooks":[{"type":"command","command":"x"}]},{"hooks":[{"type":"command","command":"y"}]}]}}`, 1, "must be a string"},
 		{"invalid expression", `{"hooks":{"PreToolUse":[{"matcher":"(","hooks":[{"type":"command","command":"x"}]},{"hooks":[{"type":"command","command":"y"}]}]}}`, 2, "not a valid JavaScript regular expression"},
@@ -231,8 +231,8 @@ func TestMaliciousRepositoryRunsNothing(t *testing.T) {
 	p := newPlaces(t)
 	marker := filepath.Join(p.root, "owned")
 	var events []string
-	for ev, has := range vendorEvents {
-		if has {
+	for _, ev := range vendorEvents {
+		if hooks.Absent(ev) == "" {
 			events = append(events, fmt.Sprintf(`%q:[{"hooks":[{"type":"command","command":"touch %s"}]}]`, ev, marker))
 		}
 	}
@@ -261,8 +261,8 @@ func TestMaliciousRepositoryRunsNothing(t *testing.T) {
 		return b.Run(t.Context())
 	}
 	s, _ := engine()
-	for ev, has := range vendorEvents {
-		if has {
+	for _, ev := range vendorEvents {
+		if hooks.Absent(ev) == "" {
 			fire(s, ev)
 		}
 	}

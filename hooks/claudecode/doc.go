@@ -23,24 +23,18 @@ import "acp-agent/hooks"
 // Name is the dialect's name in ids and in the log.
 const Name = "claude-code"
 
-// vendorEvents are the events that settings files may name (facts 1.3), and
-// whether this agent has the occasion. The hooks of one that it has not are
-// reported, and never run.
-var vendorEvents = map[hooks.Event]bool{
-	hooks.SessionStart: true, hooks.SessionEnd: true, hooks.UserPromptSubmit: true,
-	hooks.PreToolUse: true, hooks.PermissionRequest: true, hooks.PermissionDenied: true,
-	hooks.PostToolUse: true, hooks.PostToolUseFailure: true, hooks.PostToolBatch: true,
-	hooks.Stop: true, hooks.StopFailure: true, hooks.Notification: true,
-	hooks.PreCompact: true, hooks.PostCompact: true,
-	hooks.SubagentStart: true, hooks.SubagentStop: true,
-	hooks.InstructionsLoaded: true, hooks.CwdChanged: true, hooks.ConfigChange: true,
-	hooks.PreModelSwitch: true, hooks.PostModelSwitch: true, hooks.UserPromptExpand: true,
-	hooks.Elicitation: true, hooks.ElicitationResult: true,
-
-	"Setup": false, "MessageDisplay": false, "PreSkillShellCommand": false,
-	"TaskCreated": false, "TaskCompleted": false, "TeammateIdle": false,
-	"DirectoryAdded": false, "FileChanged": false,
-	"WorktreeCreate": false, "WorktreeRemove": false,
+// vendorEvents are the events that settings files may name (facts 1.3). Those
+// that this agent never has (hooks.Absent) are reported, and never run.
+var vendorEvents = []hooks.Event{
+	hooks.SessionStart, hooks.SessionEnd, hooks.UserPromptSubmit, hooks.UserPromptExpand,
+	hooks.PreToolUse, hooks.PermissionRequest, hooks.PermissionDenied,
+	hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PostToolBatch,
+	hooks.Stop, hooks.StopFailure, hooks.Notification, hooks.PreCompact, hooks.PostCompact,
+	hooks.InstructionsLoaded, hooks.CwdChanged, hooks.ConfigChange,
+	hooks.PreModelSwitch, hooks.PostModelSwitch,
+	hooks.SubagentStart, hooks.SubagentStop, hooks.Elicitation, hooks.ElicitationResult,
+	"Setup", "MessageDisplay", "PreSkillShellCommand", "TaskCreated", "TaskCompleted", "TeammateIdle",
+	"DirectoryAdded", "FileChanged", "WorktreeCreate", "WorktreeRemove",
 }
 
 // isToolEvent reports the events on which `if` is evaluated (facts 1.4).

@@ -160,6 +160,9 @@ func (c *config) parseEvents(n *node, path string, skip []string) error {
 			}
 			c.groups = append(c.groups, g)
 		}
+		if why := hooks.Absent(event); why != "" && len(m.value.elems) > 0 {
+			c.note(m.off, at, "%s; its handlers never run", why)
+		}
 	}
 	return nil
 }

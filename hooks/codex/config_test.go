@@ -194,3 +194,20 @@ func load(t *testing.T, text string) (*Dialect, []hooks.Problem) {
 	d, more := New(Options{Files: files, GOOS: "linux"})
 	return d, append(problems, more...)
 }
+
+// An event that this agent never has is said, and its handlers are listed as
+// such.
+func TestAbsentEvents(t *testing.T) {
+	c, err := parseHooksJSON([]byte(`{"hooks":{"SubagentStop":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"y"}]}]}}`))
+	if err != nil || len(c.notes) != 1 || c.notes[0].path != "hooks.SubagentStop" || !strings.Contains(c.notes[0].text, "no subagents") {
+		t.Fatalf("%+v %v", c, err)
+	}
+	d, _ := New(Options{Files: []File{{Path: "/x/hooks.json", Layer: hooks.LayerUser, config: c}}})
+	var why []string
+	for _, h := range d.Handlers() {
+		why = append(why, string(h.Event)+": "+h.Why)
+	}
+	if got := strings.Join(why, "; "); got != "SubagentStop: this agent has no subagents; Stop: " {
+		t.Errorf("%s", got)
+	}
+}

@@ -143,6 +143,9 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, 
 		notes = append(notes, problem)
 	}
 	h.Why = problem
+	if why := hooks.Absent(g.event); why != "" {
+		h.Why = why
+	}
 	if f.off != "" {
 		h.Why = f.off
 	}

@@ -136,7 +136,7 @@ func (d *finder) read(path string, layer hooks.Layer) (*File, []byte) {
 		return nil, nil
 	}
 	d.real[real] = true
-	data, err := os.ReadFile(path)
+	data, err := hooks.ReadConfig(path)
 	if err != nil {
 		f.Missing = errors.Is(err, fs.ErrNotExist)
 		if !f.Missing {

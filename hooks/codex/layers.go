@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"acp-agent/hooks"
 )
 
 // projectRoot finds the directory that has a .git above dir, or dir itself
@@ -57,7 +59,7 @@ func absFrom(base, path string) string {
 }
 
 func readLine(path string) string {
-	b, err := os.ReadFile(path)
+	b, err := hooks.ReadConfig(path)
 	if err != nil {
 		return ""
 	}
