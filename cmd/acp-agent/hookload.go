@@ -33,6 +33,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hoo
 	home := cfg.Home()
 	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
 		Env: env, Cwd: cwd, Home: home, ConfigDir: cfg.Hooks.ClaudeDir, Extra: cfg.Hooks.ClaudeFiles,
+		DataDir: pluginData(cfg),
 	})
 	// The environment has lost the providers' keys already, but for those that
 	// the config file lets through.
@@ -42,6 +43,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hoo
 	})
 	cxFiles, more := codex.Discover(codex.DiscoverOptions{
 		Cwd: cwd, Home: home, CodexHome: cfg.Hooks.CodexDir, SystemDir: systemCodexDir, Extra: cfg.Hooks.CodexFiles,
+		DataDir: pluginData(cfg),
 	})
 	problems = append(problems, more...)
 	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
@@ -50,6 +52,14 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hoo
 		SpillDir: filepath.Join(cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify, Previous: o.previous,
 	})
 	return set, append(problems, more...)
+}
+
+// pluginData is where plugins that the person names keep their data.
+func pluginData(cfg *config.Config) string {
+	if cfg.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(cfg.StateDir, "plugin-data")
 }
 
 // passwdShell is the person's shell by the user database, which Codex runs hooks

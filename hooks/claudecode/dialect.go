@@ -47,6 +47,10 @@ type Config struct {
 // DefaultHideEnv are the keys of the model providers that this agent speaks to.
 var DefaultHideEnv = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "DEEPSEEK_API_KEY", "OPENAI_API_KEY"}
 
+// ownEnv are variables that only a hook's own occasion may set: those that the
+// agent inherits are another agent's, in whose terminal it was started.
+var ownEnv = []string{"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "CLAUDE_EFFORT", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"}
+
 // Dialect is Claude Code's hooks, loaded. It implements hooks.Dialect.
 type Dialect struct {
 	cfg      Config
@@ -78,7 +82,7 @@ func New(cfg Config) *Dialect {
 		d.handlers = append(d.handlers, f.Handlers...)
 	}
 	d.env = cfg.Env.Without(func(key string) bool {
-		return hooks.IsOTel(key) || slices.Contains(cfg.HideEnv, key) && !slices.Contains(cfg.AllowEnv, key)
+		return hooks.IsOTel(key) || slices.Contains(ownEnv, key) || slices.Contains(cfg.HideEnv, key) && !slices.Contains(cfg.AllowEnv, key)
 	})
 	for _, f := range cfg.Files {
 		// A repository's env block goes to its own, trusted hooks only.

@@ -24,10 +24,12 @@ type DiscoverOptions struct {
 	// ConfigDir is the person's own directory; empty: CLAUDE_CONFIG_DIR, else
 	// .claude in Home. ManagedDir is the administrator's; empty: the system's.
 	ConfigDir, ManagedDir string
-	// Extra are files named on the command line. They count as trusted, and a
-	// missing one is a problem.
+	// Extra are files named on the command line, or plugins: a directory, or its
+	// hooks/hooks.json. They count as trusted, and a missing one is a problem.
 	Extra   []string
 	Plugins []Plugin
+	// DataDir is where plugins among Extra keep their data; empty: nowhere.
+	DataDir string
 }
 
 // Discover reads the settings files that hold hooks (facts 1.7): managed, user,
@@ -53,7 +55,11 @@ func Discover(o DiscoverOptions) ([]*File, []hooks.Problem) {
 		if !filepath.IsAbs(f) {
 			f = filepath.Join(o.Cwd, f)
 		}
-		s.add(f, hooks.LayerExplicit, true)
+		if file, root := hooks.PluginFile(f); root != "" {
+			s.plugin(file, Plugin{Root: root, Data: hooks.PluginData(o.DataDir, root)}, true)
+		} else {
+			s.add(f, hooks.LayerExplicit, true)
+		}
 	}
 	if o.Cwd != "" {
 		s.add(filepath.Join(o.Cwd, ".claude", "settings.json"), hooks.LayerProject, false)
@@ -62,7 +68,7 @@ func Discover(o DiscoverOptions) ([]*File, []hooks.Problem) {
 		}
 	}
 	for _, p := range o.Plugins {
-		s.plugin(p)
+		s.plugin(filepath.Join(p.Root, "hooks", "hooks.json"), p, false)
 	}
 	return s.files, s.problems
 }
@@ -140,8 +146,8 @@ func (s *search) add(path string, layer hooks.Layer, must bool) *File {
 	return f
 }
 
-func (s *search) plugin(p Plugin) {
-	f := s.add(filepath.Join(p.Root, "hooks", "hooks.json"), hooks.LayerPlugin, false)
+func (s *search) plugin(file string, p Plugin, must bool) {
+	f := s.add(file, hooks.LayerPlugin, must)
 	if f == nil {
 		return
 	}

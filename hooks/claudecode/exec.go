@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -21,6 +22,10 @@ const termGrace = 500 * time.Millisecond
 func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 	h, c := job.Handler, job.Call
 	x := extOf(h)
+	if x.pluginData != "" {
+		// A plugin that finds it missing says so better than this could.
+		_ = os.MkdirAll(x.pluginData, 0o700)
+	}
 	p := &hooks.Process{
 		Env: d.environ(h, c), Dir: c.Cwd, Fallbacks: fallbacks(c.ProjectDir, d.cfg.Home),
 		Stdin: job.Payload, Timeout: h.Timeout, TermGrace: termGrace,
@@ -61,7 +66,10 @@ func fallbacks(dirs ...string) []string {
 func placeholders(x *ext, c *hooks.Call) map[string]string {
 	m := map[string]string{"CLAUDE_PROJECT_DIR": c.ProjectDir}
 	if x.pluginRoot != "" {
-		m["CLAUDE_PLUGIN_ROOT"], m["CLAUDE_PLUGIN_DATA"] = x.pluginRoot, x.pluginData
+		m["CLAUDE_PLUGIN_ROOT"] = x.pluginRoot
+		if x.pluginData != "" {
+			m["CLAUDE_PLUGIN_DATA"] = x.pluginData
+		}
 	}
 	return m
 }

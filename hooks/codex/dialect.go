@@ -3,8 +3,10 @@ package codex
 import (
 	"context"
 	"fmt"
+	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"acp-agent/hooks"
@@ -42,6 +44,7 @@ type ext struct {
 	contextLimit uint64
 	mcp          *mcpTool
 	codexHash    string
+	file         *File
 }
 
 var (
@@ -103,7 +106,7 @@ func (d *Dialect) addGroup(f *File, g *group) []hooks.Problem {
 
 // makeHandler makes the handler, and says what of its config has no effect.
 func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, notes []string) {
-	x := &ext{contextLimit: defaultContextLimit, codexHash: codexHash(g, c, d.opts.GOOS)}
+	x := &ext{contextLimit: defaultContextLimit, codexHash: codexHash(g, c, d.opts.GOOS), file: f}
 	if c.contextLimit != nil {
 		x.contextLimit = *c.contextLimit
 	}
@@ -237,13 +240,24 @@ func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {
 	if x, ok := job.Handler.Ext.(*ext); ok && x.mcp != nil {
 		return d.execMCP(ctx, x.mcp, job)
 	}
-	argv, err := d.argv(job.Handler.Command)
+	env, command := d.opts.Env.Without(func(string) bool { return false }).WithShellLevel(), job.Handler.Command
+	if x, ok := job.Handler.Ext.(*ext); ok && x.file != nil && x.file.plugin != nil {
+		for name, value := range x.file.plugin {
+			env = env.Set(name, value)
+			command = strings.ReplaceAll(command, "${"+name+"}", value)
+		}
+		if x.file.pluginData != "" {
+			// A plugin that finds it missing says so better than this could.
+			_ = os.MkdirAll(x.file.pluginData, 0o700)
+		}
+	}
+	argv, err := d.argv(command)
 	if err != nil {
 		return hooks.Exit{Code: -1, StartErr: err}
 	}
 	return hooks.RunProcess(ctx, job.Background, &hooks.Process{
 		Argv: argv,
-		Env:  d.opts.Env.Without(func(string) bool { return false }).WithShellLevel(),
+		Env:  env,
 		Dir:  job.Call.Cwd,
 		// Codex does not start a hook whose directory is gone, and lets the tool
 		// run unguarded (openai/codex#45293). A guard that runs elsewhere is better

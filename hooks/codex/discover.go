@@ -20,8 +20,11 @@ type DiscoverOptions struct {
 	// SystemDir is /etc/codex.
 	SystemDir string
 	// Extra are files named on the command line: a hooks.json, or a file with a
-	// [hooks] table when its name ends in .toml. They count as trusted.
+	// [hooks] table when its name ends in .toml; or plugins: a directory, or its
+	// hooks/hooks.json. They count as trusted.
 	Extra []string
+	// DataDir is where plugins among Extra keep their data; empty: nowhere.
+	DataDir string
 }
 
 // File is one place that hooks may come from. A file that is not there is
@@ -43,6 +46,10 @@ type File struct {
 	// projectUntrusted: Codex's own config says so of the project.
 	projectUntrusted bool
 	state            map[string]hookState
+	// plugin are the variables of a plugin's hooks (facts 2.7), pluginData one of
+	// them: the directory to make.
+	plugin     map[string]string
+	pluginData string
 }
 
 // problem is a fault in the file, with the place as exact as it is known.
@@ -98,7 +105,7 @@ func Discover(o DiscoverOptions) ([]File, []hooks.Problem) {
 		d.tomlFile(filepath.Join(o.SystemDir, "managed_config.toml"), hooks.LayerManaged)
 	}
 	for _, path := range o.Extra {
-		d.explicit(path, o.Cwd)
+		d.explicit(path, o)
 	}
 	d.switches()
 	return d.files, d.problems
@@ -282,20 +289,36 @@ func checkManagedDir(dir string) error {
 }
 
 // explicit reads a file that the person has named.
-func (d *finder) explicit(path, cwd string) {
-	if !filepath.IsAbs(path) && cwd != "" {
-		path = filepath.Join(cwd, path)
+func (d *finder) explicit(path string, o DiscoverOptions) {
+	if !filepath.IsAbs(path) && o.Cwd != "" {
+		path = filepath.Join(o.Cwd, path)
 	}
+	path, root := hooks.PluginFile(path)
 	before := len(d.files)
 	if strings.EqualFold(filepath.Ext(path), ".toml") {
 		d.tomlFile(path, hooks.LayerExplicit)
 	} else {
 		d.jsonFile(path, hooks.LayerExplicit)
 	}
-	if len(d.files) > before && d.files[before].Missing {
+	if len(d.files) == before {
+		return
+	}
+	if root != "" {
+		f := &d.files[before]
+		f.plugin, f.pluginData = pluginVariables(root, hooks.PluginData(o.DataDir, root))
+	}
+	if d.files[before].Missing {
 		d.problems = append(d.problems, hooks.Problem{File: d.files[before].Path,
 			Text: "there is no such file; it was named as a file of Codex hooks"})
 	}
+}
+
+func pluginVariables(root, data string) (map[string]string, string) {
+	m := map[string]string{"PLUGIN_ROOT": root, "CLAUDE_PLUGIN_ROOT": root}
+	if data != "" {
+		m["PLUGIN_DATA"], m["CLAUDE_PLUGIN_DATA"] = data, data
+	}
+	return m, data
 }
 
 // project reads every .codex from the repository's root down to cwd.
