@@ -294,7 +294,9 @@ func (t *turn) drain(q *deltaQueue, p *session.Packer, end bool) error {
 	return nil
 }
 
-// commitAnswer turns the stream into the step's assistant message.
+// commitAnswer turns the stream into the step's assistant message. It becomes
+// durable with what it leads to: the announcement of its tool calls, a stop hook
+// or the turn's end, none of which the client or a hook hears of before that.
 func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	s := t.s
 	st := s.state.Turn
@@ -327,10 +329,7 @@ func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	if len(s.state.Turn.Calls) == 0 && !hasCalls(blocks) {
 		data = append(data, &session.StepEnd{Turn: st.Number, Step: st.Step})
 	}
-	if err := s.append(data...); err != nil {
-		return err
-	}
-	return s.commit(t.ctx)
+	return s.append(data...)
 }
 
 func hasCalls(blocks []session.Block) bool {

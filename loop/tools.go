@@ -75,10 +75,9 @@ func (t *turn) tools() (*session.EndReason, error) {
 	}
 	data = append(data, t.takeContexts()...)
 	data = append(data, &session.StepEnd{Turn: st.Number, Step: st.Step})
-	if err := s.append(data...); err != nil {
-		return nil, err
-	}
-	return end, s.commit(t.ctx)
+	// Not committed here: the next request, the stop or the turn's end does it at
+	// once, and one fsync then serves the results and what follows them.
+	return end, s.append(data...)
 }
 
 func (j *job) parallel() bool { return j.tool != nil && j.spec.ReadOnly }
@@ -121,7 +120,8 @@ func (s *Session) environ() []string {
 }
 
 // group handles one run of calls: announced together, decided in order, run at
-// once, answered in order.
+// once, answered in order. The answers become durable with what comes next: the
+// next group's announcement, a hook that may read them, the next request.
 func (t *turn) group(jobs []*job) (*session.EndReason, error) {
 	s := t.s
 	st := s.state.Turn
@@ -152,10 +152,10 @@ func (t *turn) group(jobs []*job) (*session.EndReason, error) {
 			return nil, err
 		}
 		if j.end != nil {
-			return j.end, s.commit(t.ctx)
+			return j.end, nil
 		}
 	}
-	return nil, s.commit(t.ctx)
+	return nil, nil
 }
 
 // runAll runs the bodies of those jobs that may run.
