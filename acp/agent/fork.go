@@ -31,7 +31,7 @@ func (a *Agent) forkSession(ctx context.Context, p *acp.ForkSessionRequest) (fun
 			return nil, storeError(p.SessionID, "forking", err)
 		}
 		recall(&cfg, answered)
-		if err := a.moveTo(&cfg, log, st, p.Cwd); err != nil {
+		if err := adopt(&cfg, log, st, p.Cwd); err != nil {
 			release(cfg)
 			return nil, errors.Join(err, log.Close())
 		}

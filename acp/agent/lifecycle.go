@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"acp-agent/acp"
 	"acp-agent/loop"
+	"acp-agent/loop/permission"
 	"acp-agent/session"
 )
 
@@ -220,7 +222,7 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		return nil, nil, storeError(id, "loading", err)
 	}
 	recall(&cfg, answered)
-	if err := a.moveTo(&cfg, log, st, su.cwd); err != nil {
+	if err := adopt(&cfg, log, st, su.cwd); err != nil {
 		release(cfg)
 		return nil, nil, errors.Join(err, log.Close())
 	}
@@ -251,27 +253,40 @@ func recall(cfg *loop.Config, answered []*session.PermissionAnswered) {
 	}
 }
 
-// moveTo makes the directory that a client gave the session's from here on. The
-// log says so, and the person is told where it is another one.
-func (a *Agent) moveTo(cfg *loop.Config, log session.Log, st *session.State, cwd string) error {
-	from := st.Header.Cwd
-	if dir := st.Config[loop.ConfigCwd]; dir != "" {
-		from = dir
+// adopt makes a stored session's settings fit where it is loaded: the directory
+// that the client gave rules from here on, and a mode or a model that there is
+// no more gives way to the default. The log says so, and so is the person told.
+func adopt(cfg *loop.Config, log session.Log, st *session.State, cwd string) error {
+	src := session.Source{Kind: session.SourceClient}
+	own := session.Source{Kind: session.SourceAgent}
+	var data []session.Data
+	say := func(severity, format string, args ...any) {
+		cfg.Notices = append(cfg.Notices, session.Notice{Severity: severity, Text: fmt.Sprintf(format, args...), Source: own})
 	}
-	if from == cwd {
+	if from := cmp.Or(st.Config[loop.ConfigCwd], st.Header.Cwd); from != cwd {
+		data = append(data, &session.ConfigSet{ID: loop.ConfigCwd, Value: cwd, Source: src})
+		say("info", "This session worked in %s before; it works in %s now.", from, cwd)
+	}
+	if st.Mode != "" && !knownMode(st.Mode) {
+		data = append(data, &session.ModeSet{Mode: permission.ModeDefault, Source: own})
+		say("warning", "The session's mode %q is none of this agent's; it is %s now.", st.Mode, permission.ModeDefault)
+	}
+	if ref := st.Config[loop.ConfigModel]; ref != "" && ref != cfg.ModelRef {
+		if _, _, err := cfg.Models.Client(ref); err != nil {
+			data = append(data, &session.ConfigSet{ID: loop.ConfigModel, Value: cfg.ModelRef, Source: own})
+			say("warning", "The session's model %s cannot be used (%v); it is %s now.", ref, err, cfg.ModelRef)
+		}
+	}
+	if len(data) == 0 {
 		return nil
 	}
-	err := record(log, st, &session.ConfigSet{ID: loop.ConfigCwd, Value: cwd, Source: session.Source{Kind: session.SourceClient}})
+	err := record(log, st, data...)
 	if err == nil {
 		err = log.Sync()
 	}
 	if err != nil {
-		return acp.InternalError(fmt.Sprintf("noting the directory of session %s: %v", st.Header.ID, err))
+		return acp.InternalError(fmt.Sprintf("noting the settings of session %s: %v", st.Header.ID, err))
 	}
-	cfg.Notices = append(cfg.Notices, session.Notice{
-		Severity: "info", Text: fmt.Sprintf("This session worked in %s before; it works in %s now.", from, cwd),
-		Source: session.Source{Kind: session.SourceAgent},
-	})
 	return nil
 }
 

@@ -402,8 +402,9 @@ func (p *projection) toolCall(d *session.ToolCall) *acp.ToolCall {
 	}
 }
 
-// maxRawOutput bounds rawOutput: the content has the text already.
-const maxRawOutput = 64 << 10
+// maxRawOutput bounds rawOutput: the content has the text already. Where it has
+// a diff there is none: an edit's answer holds the whole file.
+const maxRawOutput = 16 << 10
 
 func toolResult(d *session.ToolResult) *acp.ToolCallUpdate {
 	b := d.Block()
@@ -417,7 +418,7 @@ func toolResult(d *session.ToolResult) *acp.ToolCallUpdate {
 			u.Content = append(u.Content, acp.ToolCallContent{Terminal: &acp.Terminal{TerminalID: m.TerminalID}})
 		}
 		u.Locations = wireLocations(m.Locations)
-		if len(m.Response) <= maxRawOutput {
+		if len(m.Diffs) == 0 && len(m.Response) <= maxRawOutput {
 			u.RawOutput = rawJSON(m.Response)
 		}
 	}

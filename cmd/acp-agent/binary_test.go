@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,6 +146,41 @@ func TestBinaryWithoutKey(t *testing.T) {
 	}
 	call(t, client, acp.MethodAuthenticate, &acp.AuthenticateRequest{MethodID: "api-key"}, nil)
 	call(t, client, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: home}, nil)
+	client.Finish()
+	if err := c.cmd.Wait(); err != nil {
+		t.Errorf("end of input: %v", err)
+	}
+}
+
+// TestBinaryNewSessionWaitsForNothing: C15, C16. session/new is answered while
+// the provider never answers and an MCP server hangs, and nothing is asked of
+// the client about a session that it does not know yet.
+func TestBinaryNewSessionWaitsForNothing(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts by its backlog, says nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	home, dir := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "AGENTS.md"), []byte("Be brief."), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := startChild(t, append(scrubbed(home), "DEEPSEEK_API_KEY=sk-test-0123456789", "DEEPSEEK_BASE_URL=http://"+silent.Addr().String()))
+	c.start(t)
+	client := acptest.NewClient(t, c.out, c.in)
+	caps := map[string]any{"terminal": true, "fs": map[string]any{"readTextFile": true, "writeTextFile": true}}
+	call(t, client, acp.MethodInitialize, map[string]any{"protocolVersion": 1, "clientCapabilities": caps}, nil)
+	p := client.Go(acp.MethodSessionNew, map[string]any{"cwd": dir, "mcpServers": []any{
+		map[string]any{"name": "hangs", "command": "/bin/sh", "args": []any{"-c", "sleep 1000"}, "env": []any{}},
+	}})
+	if err := p.Wait(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range client.Frames()[:p.Frame().N] {
+		if f.Msg.Method != "" {
+			t.Errorf("before the reply: %s", f.Raw)
+		}
+	}
 	client.Finish()
 	if err := c.cmd.Wait(); err != nil {
 		t.Errorf("end of input: %v", err)

@@ -1,0 +1,336 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"acp-agent/acp"
+	"acp-agent/acp/acptest"
+	"acp-agent/acp/agent"
+	"acp-agent/loop/model"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+// panics is a tool with a bug.
+type panics struct{}
+
+func (panics) Spec() tool.Spec {
+	return tool.Spec{Name: "panics", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true, Kind: tool.KindOther}
+}
+func (panics) View(*tool.Env, json.RawMessage) tool.View { return tool.View{Title: "panics"} }
+func (panics) Run(context.Context, *tool.Env, json.RawMessage) (tool.Result, error) {
+	panic("a bug")
+}
+
+// D2: whatever way a stream or a tool ends, the prompt is answered once and the
+// session works on.
+func TestD2EveryEndingAnswers(t *testing.T) {
+	cut := model.Errorf(model.KindStreamClosed, "the stream ended early")
+	begun := session.Chunk{Type: session.ChunkBlockStart, BlockType: session.BlockToolCall}
+	for name, a := range map[string]answer{
+		"half a sentence": fails(cut, "half a sen"),
+		"tool-call start": func(_ context.Context, _ *model.Request, yield func(session.Chunk, error) bool) {
+			if yield(begun, nil) && yield(session.Chunk{Type: session.ChunkToolCall, ID: "c", Name: "bash", Text: `{"comm`}, nil) {
+				yield(session.Chunk{}, cut)
+			}
+		},
+		"nothing at all":  func(context.Context, *model.Request, func(session.Chunk, error) bool) {},
+		"no finish":       chunks(textChunks("so")...),
+		"only a finish":   chunks(finish(session.FinishStop)),
+		"an error":        fails(errors.New("not one of ours")),
+		"panic in a tool": calls("", toolCall{"p", "panics", "{}"}),
+	} {
+		bubble(t, options{tools: []tool.Tool{panics{}}}, func(r *rig) {
+			id := r.open()
+			r.model.add(a, a, a, a)
+			if name == "panic in a tool" {
+				r.model.add(a, says("ok"))
+			}
+			p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+			err := p.Wait(r.t.Context(), nil)
+			var e *acp.Error
+			if err != nil && !errors.As(err, &e) {
+				t.Errorf("%s: %v", name, err)
+			}
+			endedCalls(t, r, id)
+			r.model.add(says("fine"))
+			r.say(id, "on", acp.StopReasonEndTurn)
+			paired(t, r.model.request(t, -1))
+		})
+	}
+}
+
+// D3, D4, D5: a provider's failure is an error that says what it was, after a
+// bounded number of tries, and leaves a session that works.
+func TestD3ProviderFailures(t *testing.T) {
+	for name, tc := range map[string]struct {
+		err   model.Error
+		code  int
+		tries int
+		after time.Duration
+	}{
+		"401":             {model.Error{Kind: model.KindAuth, Status: 401, Message: "bad key: set TEST_KEY"}, -32000, 1, 0},
+		"402":             {model.Error{Kind: model.KindQuota, Status: 402, Message: "no money"}, -32603, 1, 0},
+		"429":             {model.Error{Kind: model.KindRateLimit, Status: 429, Message: "slow down", Retryable: true}, -32603, 3, 0},
+		"429, wait":       {model.Error{Kind: model.KindRateLimit, Status: 429, Message: "slow down", Retryable: true, RetryAfter: 20 * time.Second}, -32603, 3, 40 * time.Second},
+		"429, wait a day": {model.Error{Kind: model.KindRateLimit, Status: 429, Message: "slow down", Retryable: true, RetryAfter: 24 * time.Hour}, -32603, 1, 0},
+		"500":             {model.Error{Kind: model.KindServer, Status: 500, Message: "broken", Retryable: true}, -32603, 3, 0},
+		"reset":           {model.Error{Kind: model.KindTransport, Message: "connection reset", Retryable: true}, -32603, 3, 0},
+	} {
+		bubble(t, options{}, func(r *rig) {
+			id := r.open()
+			for range 10 {
+				r.model.answers = append(r.model.answers, fails(&tc.err))
+			}
+			began := time.Now()
+			err := r.Call(r.t.Context(), acp.MethodSessionPrompt, textPrompt(id, "go"), nil)
+			var e *acp.Error
+			if !errors.As(err, &e) || int(e.Code) != tc.code || !strings.Contains(e.Message, tc.err.Message) {
+				t.Fatalf("%s: %v", name, err)
+			}
+			var data agent.FailureData
+			if err := json.Unmarshal(mustJSON(e.Data), &data); err != nil || data.Kind != string(tc.err.Kind) || data.Status != tc.err.Status ||
+				data.Retryable != tc.err.Retryable || data.RetryAfterMs != tc.err.RetryAfter.Milliseconds() {
+				t.Errorf("%s: data %s, %v", name, mustJSON(e.Data), err)
+			}
+			if took := time.Since(began); r.model.asked() != tc.tries || took < tc.after || took > tc.after+time.Minute {
+				t.Errorf("%s: %d tries in %v, want %d after %v", name, r.model.asked(), took, tc.tries, tc.after)
+			}
+			r.model.add(says("fine"))
+			r.say(id, "on", acp.StopReasonEndTurn)
+		})
+	}
+}
+
+// D6: of prompts that come at once one runs; one right after an answer does.
+func TestD6PromptsAtOnce(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.model.add(hangs("begun"))
+		var open []*acptest.Pending
+		for range 10 {
+			open = append(open, r.Go(acp.MethodSessionPrompt, textPrompt(id, "go")))
+		}
+		r.seenText(id, "begun")
+		settle(r)
+		refused := 0
+		for _, p := range open[1:] {
+			var e *acp.Error
+			if err := p.Wait(r.t.Context(), nil); errors.As(err, &e) && e.Code == -32600 {
+				refused++
+			}
+		}
+		if refused != 9 {
+			t.Errorf("%d of 9 were refused", refused)
+		}
+		r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
+		r.stops(open[0], acp.StopReasonCancelled)
+		for range 50 {
+			r.say(id, "and at once", acp.StopReasonEndTurn)
+		}
+		if got := strings.Count(allText(r.model.request(t, -1)), "go\n"); got != 1 {
+			t.Errorf("the history has the prompt %d times", got)
+		}
+	})
+}
+
+// D7: what the agent says to the person is marked and not part of the answer.
+func TestD7NoticesAreNotTheAnswer(t *testing.T) {
+	bubble(t, options{notices: []session.Notice{{Severity: "error", Text: "MCP server x failed"}}}, func(r *rig) {
+		id := r.open()
+		r.model.add(says("hi ", "there"))
+		r.say(id, "say hi", acp.StopReasonEndTurn)
+		byID, marked := map[string]string{}, ""
+		for _, u := range r.Updates(id) {
+			c := u.AgentMessageChunk
+			switch {
+			case c == nil:
+			case c.Meta[agent.NoticeMeta] != nil:
+				marked += c.Content.Text.Text
+				if c.MessageID != "" {
+					t.Error("a notice has the id of a message")
+				}
+			default:
+				byID[c.MessageID] += c.Content.Text.Text
+			}
+		}
+		if len(byID) != 1 || !strings.Contains(strings.Join(values(byID), ""), "hi there") || len(values(byID)[0]) != len("hi there") || !strings.Contains(marked, "MCP server x failed") {
+			t.Errorf("answer %q, marked %q", byID, marked)
+		}
+	})
+}
+
+func values(m map[string]string) (out []string) {
+	for _, v := range m {
+		out = append(out, v)
+	}
+	return out
+}
+
+// D8: each block of a prompt reaches the model, or somebody is told.
+func TestD8NothingIsDropped(t *testing.T) {
+	for _, ref := range []string{"test/big", "test/small"} {
+		bubble(t, options{}, func(r *rig) {
+			path := r.write("a b.txt", "l1\nl2\nl3\nl4\nl5\nl6\n")
+			outside := filepath.Join(realDir(t), "secret.txt")
+			if err := os.WriteFile(outside, []byte("s3cret"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			file := func(p, fragment string) acp.ContentBlock {
+				u := url.URL{Scheme: "file", Path: p, Fragment: fragment}
+				return acp.ContentBlock{ResourceLink: &acp.ResourceLink{Name: filepath.Base(p), URI: u.String()}}
+			}
+			resource := func(res acp.EmbeddedResourceResource) acp.ContentBlock {
+				return acp.ContentBlock{Resource: &acp.EmbeddedResource{Resource: res}}
+			}
+			id := r.open()
+			r.set(id, "model", ref)
+			prompt := []acp.ContentBlock{
+				acp.TextBlock("look"),
+				file(path, "L3-5"), file(outside, ""), file(filepath.Join(r.dir, "none.txt"), ""),
+				resource(acp.EmbeddedResourceResource{Text: &acp.TextResourceContents{URI: "file:///e.txt", Text: "embedded"}}),
+				resource(acp.EmbeddedResourceResource{Blob: &acp.BlobResourceContents{URI: "file:///e.png", MimeType: "image/png", Blob: "iVBORw0KGgo="}}),
+				{Image: &acp.ImageContent{Data: "iVBORw0KGgo=", MimeType: "image/png"}},
+			}
+			r.prompt(&acp.PromptRequest{SessionID: id, Prompt: prompt}, acp.StopReasonEndTurn)
+			req := r.model.request(t, -1)
+			vision := ref == "test/big"
+			var got []string
+			images := 0
+			for _, m := range req.Messages {
+				for _, b := range m.Content {
+					for _, shown := range model.Render(b, vision) {
+						if shown.Type == session.BlockImage {
+							images++
+						}
+						got = append(got, shown.Text)
+					}
+				}
+			}
+			all := strings.Join(got, "\n")
+			for _, want := range []string{"look", "l3\nl4\nl5\n", "a%20b.txt", "secret.txt", "none.txt", "embedded", "e.png"} {
+				if !strings.Contains(all, want) {
+					t.Errorf("%s: %q is missing:\n%s", ref, want, all)
+				}
+			}
+			if strings.Contains(all, "l2") || strings.Contains(all, "s3cret") {
+				t.Errorf("%s: more than was linked:\n%s", ref, all)
+			}
+			told := strings.Contains(r.Text(id), "takes no images: it is not shown the 2")
+			if vision && (images != 2 || told) || !vision && (images != 0 || !told || strings.Count(all, "not shown") != 2) {
+				t.Errorf("%s: %d images, told %v:\n%s", ref, images, told, all)
+			}
+			// A load shows the prompt as it was sent.
+			r.close(id)
+			n := len(r.Updates(id))
+			r.load(id)
+			users := 0
+			for _, u := range r.Updates(id)[n:] {
+				if u.UserMessageChunk != nil {
+					if string(mustJSON(u.UserMessageChunk.Content)) != string(mustJSON(prompt[users])) {
+						t.Errorf("replayed %s, want %s", mustJSON(u.UserMessageChunk.Content), mustJSON(prompt[users]))
+					}
+					users++
+				}
+			}
+			if users != len(prompt) {
+				t.Errorf("%d of %d blocks were replayed", users, len(prompt))
+			}
+		})
+	}
+}
+
+// E1(f): a cancel during a compaction leaves the conversation as it was.
+func TestCancelDuringCompaction(t *testing.T) {
+	bubble(t, options{models: []model.Info{{Ref: "test/tiny", Window: 1000}}}, func(r *rig) {
+		id := r.open()
+		long := strings.Repeat("word ", 300)
+		r.model.add(usage(session.Usage{InputTokens: 400}, long), usage(session.Usage{InputTokens: 500}, long))
+		r.say(id, long+"one", acp.StopReasonEndTurn)
+		r.say(id, long+"two", acp.StopReasonEndTurn)
+		r.model.add(hangs("a summ"), says("fine"))
+		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "/compact"))
+		settle(r)
+		if r.model.asked() != 3 {
+			t.Fatalf("the model was asked %d times: no compaction has begun", r.model.asked())
+		}
+		r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
+		r.stops(p, acp.StopReasonCancelled)
+		r.say(id, "three", acp.StopReasonEndTurn)
+		if got := allText(r.model.request(t, -1)); !strings.Contains(got, "one") || strings.Contains(got, "a summ") {
+			t.Errorf("the history after it: %.200q", got)
+		}
+	})
+}
+
+// E7: a cancel between parallel calls leaves a result for each.
+func TestE7ParallelCalls(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		r.write("a.txt", "a")
+		id := r.open()
+		r.permissions(acp.PermissionOptionKindAllowOnce)
+		r.model.add(calls("", toolCall{"a", "read", args("file_path", "a.txt")}, toolCall{"b", "bash", args("command", "echo up; sleep 1000")}, toolCall{"c", "read", args("file_path", "a.txt")}))
+		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+		r.seen(id, func(u acp.SessionUpdate) bool {
+			return u.ToolCallUpdate != nil && u.ToolCallUpdate.ToolCallID == "b" && strings.Contains(string(mustJSON(u.ToolCallUpdate)), "up")
+		})
+		r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
+		r.stops(p, acp.StopReasonCancelled)
+		endedCalls(t, r, id)
+		r.close(id)
+		r.load(id)
+		r.say(id, "on", acp.StopReasonEndTurn)
+		req := r.model.request(t, -1)
+		paired(t, req)
+		if res := results(req); len(res) != 3 || !strings.Contains(res["a"], "a") || res["b"] == res["c"] {
+			t.Errorf("results %q", res)
+		}
+	})
+}
+
+// Steering: what the client says into a running turn is in the next request,
+// verbatim, and comes back with a load.
+func TestSteer(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		steer := func() error {
+			return r.Call(r.t.Context(), agent.MethodSteer, &agent.SteerRequest{SessionID: id, Content: []acp.ContentBlock{acp.TextBlock(" <to the> left\n")}}, nil)
+		}
+		var e *acp.Error
+		if err := steer(); !errors.As(err, &e) || e.Code != -32600 || !strings.Contains(e.Message, "session/prompt") {
+			t.Errorf("with no turn: %v", err)
+		}
+		release := make(chan struct{})
+		r.model.add(func(ctx context.Context, q *model.Request, yield func(session.Chunk, error) bool) {
+			<-release
+			says("first")(ctx, q, yield)
+		}, says("second"))
+		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+		settle(r)
+		if err := steer(); err != nil {
+			t.Fatal(err)
+		}
+		close(release)
+		r.stops(p, acp.StopReasonEndTurn)
+		msgs := r.model.request(t, -1).Messages
+		if m := msgs[len(msgs)-1]; r.model.asked() != 2 || m.Role != session.RoleUser || m.Content[0].Text != " <to the> left\n" {
+			t.Errorf("%d requests, the last message is %+v", r.model.asked(), m)
+		}
+		r.close(id)
+		n := len(r.Updates(id))
+		r.load(id)
+		got := conversation(r.Updates(id)[n:])
+		if len(got) != 4 || !strings.HasPrefix(got[2], "user") || !strings.Contains(got[2], "<to the> left") {
+			t.Errorf("a load shows %q", got)
+		}
+		r.refused(agent.MethodSteer, &agent.SteerRequest{SessionID: id}, -32602)
+	})
+}

@@ -1,0 +1,191 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"acp-agent/acp"
+	"acp-agent/acp/acptest"
+)
+
+// F8: the question shows what an edit would do, as a standard diff.
+func TestF8DiffInTheQuestion(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		path := r.write("a.txt", "one\ntwo\n")
+		id := r.open()
+		asks := r.permissions(acp.PermissionOptionKindRejectOnce)
+		r.model.add(calls("", toolCall{"c", "edit", args("file_path", "a.txt", "old_string", "two", "new_string", "2")}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		q := asks.reqs[0].ToolCall
+		if len(q.Content) != 1 || q.Content[0].Diff == nil {
+			t.Fatalf("content %s", mustJSON(q.Content))
+		}
+		d := q.Content[0].Diff
+		if d.Path != path || d.OldText == nil || !strings.Contains(*d.OldText, "two") || !strings.Contains(d.NewText, "2") || q.Kind != acp.ToolKindEdit || q.Name != "edit" {
+			t.Errorf("question %s", mustJSON(q))
+		}
+	})
+}
+
+// F10: an answer counts by its id alone, and once.
+func TestF10AnswersByID(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		asked := make(chan struct{})
+		never := make(chan struct{})
+		acptest.Handle(r.Client, acp.MethodSessionRequestPermission, func(ctx context.Context, _ *acp.RequestPermissionRequest) (*acp.RequestPermissionResponse, error) {
+			close(asked)
+			<-never // the answers below are written by hand
+			return selects("allow_once")()
+		})
+		r.model.add(calls("", toolCall{"c", "write", args("file_path", "x.txt", "content", "x")}), says("ok"))
+		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+		<-asked
+		f := r.WaitFrame(r.t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodSessionRequestPermission })
+		reply := func(rpcID, option string) {
+			r.SendLine(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":%q}}}`, rpcID, option))
+		}
+		reply(`"`+string(f.Msg.ID)+`"`, "allow_once") // a string is another id
+		reply("4711", "allow_once")
+		settle(r)
+		r.holds(filepath.Join(r.dir, "x.txt"), "")
+		reply(string(f.Msg.ID), "reject_once")
+		reply(string(f.Msg.ID), "allow_once") // too late
+		r.stops(p, acp.StopReasonEndTurn)
+		r.holds(filepath.Join(r.dir, "x.txt"), "")
+		close(never)
+	})
+}
+
+// G2, G5: a one-line edit of a large file is a small update, sent once.
+func TestG2SmallDiffs(t *testing.T) {
+	bubble(t, options{rules: [3][]string{{"edit"}}}, func(r *rig) {
+		var b strings.Builder
+		for i := range 5000 {
+			fmt.Fprintf(&b, "line %d\r\n", i)
+		}
+		path := r.write("big.txt", b.String())
+		id := r.open()
+		r.model.add(calls("", toolCall{"r", "read", args("file_path", "big.txt", "offset", 2500, "limit", 5)}),
+			calls("", toolCall{"c", "edit", args("file_path", "big.txt", "old_string", "line 2500\n", "new_string", "changed\n")}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		diffs := 0
+		for _, f := range r.Frames() {
+			if f.Update == nil || f.Update.Update.ToolCallUpdate == nil || f.Update.Update.ToolCallUpdate.ToolCallID != "c" {
+				continue
+			}
+			if len(f.Raw) > 4096 {
+				t.Errorf("an update of %d bytes", len(f.Raw))
+			}
+			u := f.Update.Update.ToolCallUpdate
+			for _, c := range u.Content {
+				if c.Diff == nil {
+					continue
+				}
+				diffs++
+				if strings.Count(*c.Diff.OldText, "\n") > 10 || strings.Contains(*c.Diff.OldText, "\r") != strings.Contains(c.Diff.NewText, "\r") {
+					t.Errorf("diff %q → %q", *c.Diff.OldText, c.Diff.NewText)
+				}
+				if len(u.Locations) == 0 || u.Locations[0].Path != path || u.Locations[0].Line == nil || *u.Locations[0].Line < 2490 {
+					t.Errorf("locations %s", mustJSON(u.Locations))
+				}
+			}
+		}
+		if diffs != 1 {
+			t.Errorf("%d diffs were sent", diffs)
+		}
+		r.holds(path, strings.Replace(b.String(), "line 2500\r\n", "changed\r\n", 1))
+	})
+}
+
+// G7: live output is shown, and what it costs on the wire does not grow with
+// what a command prints.
+func TestG7LiveOutputIsBounded(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.permissions(acp.PermissionOptionKindAllowOnce)
+		r.model.add(calls("", toolCall{"c", "bash", args("command", "i=0; while [ $i -lt 3000 ]; do echo \"é line $i of the output of this command\"; i=$((i+1)); done")}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		live, size := 0, 0
+		for _, f := range r.Frames() {
+			if f.Update != nil && f.Update.Update.ToolCallUpdate != nil && f.Update.Update.ToolCallUpdate.Status == "" {
+				live++
+				size += len(f.Raw)
+				if !utf8.ValidString(f.Raw) || len(f.Raw) > 20<<10 {
+					t.Errorf("a live update of %d bytes", len(f.Raw))
+				}
+			}
+		}
+		if live == 0 || size > 200<<10 {
+			t.Errorf("%d live updates of %d bytes in all", live, size)
+		}
+		endedCalls(t, r, id)
+	})
+}
+
+// G14: titles are one plain line, bounded.
+func TestG14PlainTitles(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		asks := r.permissions(acp.PermissionOptionKindRejectOnce)
+		command := "echo ```x```\necho two; " + strings.Repeat("y", 5000) + "\u202e\x1b[31m"
+		r.model.add(calls("", toolCall{"c", "bash", args("command", command)}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		call := last(r, id, func(u acp.SessionUpdate) *acp.ToolCall { return u.ToolCall })
+		for _, title := range []string{call.Title, asks.reqs[0].ToolCall.Title} {
+			if title == "" || utf8.RuneCountInString(title) > 200 || strings.ContainsAny(title, "\n\r\x1b\u202e") || strings.Contains(title, "```") {
+				t.Errorf("title %q", title)
+			}
+		}
+	})
+}
+
+// H1: after a command changed a file, the editor's stale buffer is not believed.
+func TestH1StaleBuffer(t *testing.T) {
+	bubble(t, options{caps: fsCaps()}, func(r *rig) {
+		s := serve(r, fsCaps())
+		path := r.write("a.txt", "old line\nrest\n")
+		s.buffers[path] = "old line\nrest\n"
+		id := r.open()
+		r.permissions(acp.PermissionOptionKindAllowOnce)
+		r.model.add(
+			calls("", toolCall{"1", "read", args("file_path", "a.txt")}),
+			calls("", toolCall{"2", "bash", args("command", "printf 'new line\\nrest\\nmore\\n' > a.txt")}),
+			calls("", toolCall{"3", "read", args("file_path", "a.txt")}),
+			calls("", toolCall{"4", "edit", args("file_path", "a.txt", "old_string", "new line", "new_string", "newer line")}),
+			says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		res := results(r.model.request(t, -1))
+		if !strings.Contains(res["1"], "old line") || !strings.Contains(res["3"], "new line") {
+			t.Errorf("reads: %q, then %q", res["1"], res["3"])
+		}
+		if data, err := os.ReadFile(path); err != nil || string(data) != "newer line\nrest\nmore\n" {
+			t.Errorf("the file holds %q, %v", data, err)
+		}
+	})
+}
+
+// J5: plan mode is held by the tools, whatever else allows.
+func TestJ5PlanMode(t *testing.T) {
+	bubble(t, options{rules: [3][]string{{"bash", "write"}}}, func(r *rig) {
+		r.write("a.txt", "text")
+		id := r.open()
+		asks := r.permissions(acp.PermissionOptionKindAllowAlways)
+		r.set(id, "mode", "plan")
+		r.model.add(calls("", toolCall{"w", "write", args("file_path", "x.txt", "content", "x")}, toolCall{"b", "bash", args("command", "touch y.txt")}, toolCall{"r", "read", args("file_path", "a.txt")}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		res := results(r.model.request(t, -1))
+		if !strings.Contains(res["w"], "plan mode") || !strings.Contains(res["b"], "plan mode") || !strings.Contains(res["r"], "text") || asks.count() != 0 {
+			t.Errorf("asked %d times; results %q", asks.count(), res)
+		}
+		r.holds(filepath.Join(r.dir, "x.txt"), "")
+		if _, err := os.Stat(filepath.Join(r.dir, "y.txt")); err == nil {
+			t.Error("the command ran")
+		}
+	})
+}
