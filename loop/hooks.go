@@ -147,76 +147,6 @@ func injectedType(ev hooks.Event, dialect, kind string) session.Type {
 	return session.TypeContextMessage
 }
 
-// pendingStart is SessionStart's hooks, started when the session was made.
-type pendingStart struct {
-	call *hooks.Call
-	stop context.CancelFunc
-	done chan *hooks.Outcome
-}
-
-// startHooks starts SessionStart hooks; the first prompt waits for them.
-func (s *Session) startHooks(source string) error {
-	if !s.hasHooks(hooks.SessionStart) {
-		return nil
-	}
-	c := &hooks.Call{Event: hooks.SessionStart, Source: source}
-	s.fill(c)
-	batch := s.cfg.Hooks.Match(c)
-	if batch == nil {
-		return nil
-	}
-	if err := s.invoked(c, batch, 0); err != nil {
-		return err
-	}
-	if err := s.commit(context.Background()); err != nil {
-		return err
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	p := &pendingStart{call: c, stop: stop, done: make(chan *hooks.Outcome, 1)}
-	s.start = p
-	s.wg.Go(func() { p.done <- batch.Run(ctx) }) // ended by Close through stop
-	return nil
-}
-
-// finishStart waits for SessionStart's hooks and appends their context, once. A
-// cancel leaves them running for the next prompt. A hook that said continue:false
-// ends the first turn before it asks the model anything.
-func (t *turn) finishStart() (*session.EndReason, error) {
-	s := t.s
-	p := s.start
-	if p == nil {
-		return nil, nil
-	}
-	out := await(s, func() *hooks.Outcome {
-		select {
-		case out := <-p.done:
-			return out
-		case <-t.ctx.Done():
-			return nil
-		}
-	})
-	if out == nil {
-		return nil, nil
-	}
-	s.start = nil
-	p.stop()
-	if err := s.ran(p.call, out, 0); err != nil {
-		return nil, err
-	}
-	if err := s.append(contextData(out, hooks.SessionStart)...); err != nil {
-		return nil, err
-	}
-	if out.Title != "" {
-		if err := s.append(&session.SessionTitle{Title: out.Title, Source: session.Source{Kind: session.SourceHook}}); err != nil {
-			return nil, err
-		}
-	}
-	if out.Halted {
-		return &session.EndReason{Kind: session.EndBlocked, Message: blockText(out)}, nil
-	}
-	return nil, nil
-}
-
 // endHooks tells hooks how a turn ended other than by itself: Interrupt and
 // StopFailure. What they say changes nothing.
 func (t *turn) endHooks(reason session.EndReason) {
@@ -247,9 +177,7 @@ func (t *turn) endHooks(reason session.EndReason) {
 
 // endHooks runs SessionEnd hooks, within ctx and their own budget.
 func (s *Session) endHooks(ctx context.Context, reason string) {
-	if p := s.start; p != nil {
-		p.stop()
-	}
+	s.endStarts()
 	if !s.hasHooks(hooks.SessionEnd) || s.failed != nil {
 		return
 	}

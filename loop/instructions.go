@@ -76,10 +76,11 @@ func (t *turn) initialInstructions() ([]session.Data, error) {
 	if s.cfg.Instructions == nil {
 		return nil, nil
 	}
+	reason := "session_start"
 	if s.compactions != s.state.Compactions {
-		s.compactions, s.instructed = s.state.Compactions, map[string]string{}
+		s.compactions, s.instructed, reason = s.state.Compactions, map[string]string{}, "compact"
 	}
-	return t.instruct(s.cfg.Instructions.Initial(), "session_start")
+	return t.instruct(s.cfg.Instructions.Initial(), reason)
 }
 
 // touched looks for instructions nearer to the files that a step's tools have

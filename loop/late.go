@@ -1,6 +1,9 @@
 package loop
 
 import (
+	"maps"
+	"slices"
+
 	"acp-agent/hooks"
 	"acp-agent/session"
 )
@@ -43,9 +46,9 @@ func (s *Session) takeLate(prompt bool) []session.Data {
 	return data
 }
 
-// reload reads the hooks anew when their files have changed, and tells
-// ConfigChange hooks of it. A hook's objection does not undo the change: the
-// file is what it is.
+// reload reads the hooks anew when their files have changed. The hooks in force
+// are told first (ConfigChange), file by file; one that objects keeps them in
+// force until a file changes again.
 func (t *turn) reload() error {
 	s := t.s
 	if s.cfg.Reload == nil {
@@ -55,12 +58,24 @@ func (t *turn) reload() error {
 	if !ok {
 		return nil
 	}
-	s.cfg.Hooks, s.cfg.Trust, s.trustAsked = re.Hooks, re.Trust, false
 	s.cfg.Notices = append(s.cfg.Notices, re.Notices...)
-	for file, source := range re.Changed {
-		if _, err := t.fire(&hooks.Call{Event: hooks.ConfigChange, Fields: map[string]any{"source": source, "file_path": file}}); err != nil {
+	refused := false
+	for _, file := range slices.Sorted(maps.Keys(re.Changed)) {
+		out, err := t.fire(&hooks.Call{Event: hooks.ConfigChange, Fields: map[string]any{"source": re.Changed[file], "file_path": file}})
+		if err != nil {
 			return err
 		}
+		if !out.Blocked {
+			continue
+		}
+		refused = true
+		n := &session.Notice{Severity: "warning", Text: "Hooks stay as they were: a hook refused the change of " + file + ": " + blockText(out), Source: session.Source{Kind: session.SourceAgent}}
+		if err := s.append(n); err != nil {
+			return err
+		}
+	}
+	if !refused {
+		s.cfg.Hooks, s.cfg.Trust, s.trustAsked = re.Hooks, re.Trust, false
 	}
 	return nil
 }

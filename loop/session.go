@@ -166,7 +166,10 @@ type Session struct {
 	wg      sync.WaitGroup
 
 	tools atomic.Pointer[tool.Registry]
-	start *pendingStart
+	// starts are hooks that the next prompt waits for; startLater is the source of
+	// SessionStart while it waits for the question about trust.
+	starts     []*pendingStart
+	startLater string
 	// instructed is what the model was told of which file, since that many
 	// compactions.
 	instructed  map[string]string
@@ -208,7 +211,7 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 			counts.Seen(id)
 		}
 	}
-	if err := s.startHooks(source); err != nil {
+	if err := s.open(source); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -339,14 +339,32 @@ func (t *turn) permit(j *job, pre *hooks.Outcome) error {
 				}
 			}
 		}
-		return t.rewrite(j, out.UpdatedInput)
+		return t.allowed(j, out.UpdatedInput)
 	}
 	return t.ask(j, reason)
 }
 
+// allowed lets a call run that a PermissionRequest hook allowed. The rules hold
+// for what the hook made of the call, too.
+func (t *turn) allowed(j *job, updated json.RawMessage) error {
+	if err := t.rewrite(j, updated); err != nil || j.result != nil || len(updated) == 0 {
+		return err
+	}
+	switch v := t.s.cfg.Rules.Decide(t.s.Mode(), j.request(t.s)); {
+	case v.Decision == permission.Deny:
+		return t.denied(j, v.Reason)
+	case v.Decision == permission.Ask && v.Explicit:
+		return t.ask(j, v.Reason)
+	}
+	return nil
+}
+
 func (t *turn) denied(j *job, reason string) error {
 	j.fail("denied", reason)
-	_, err := t.fire(&hooks.Call{Event: hooks.PermissionDenied, Tool: j.hookTool(), Reason: reason})
+	out, err := t.fire(&hooks.Call{Event: hooks.PermissionDenied, Tool: j.hookTool(), Reason: reason})
+	if out.Retry {
+		j.fail("denied", reason+"\nThe user's automation says that you may try this call again.")
+	}
 	return err
 }
 

@@ -70,6 +70,9 @@ func (sl *Slot) Command(name, args string, content []session.Block, src session.
 	t := sl.t
 	return t.own(func() (session.EndReason, error) {
 		return t.run(func() (session.EndReason, error) {
+			if end, err := t.prepare(); end != nil || err != nil {
+				return orNone(end), err
+			}
 			out, err := t.fire(&hooks.Call{Event: hooks.UserPromptExpand, Prompt: promptText(content), Fields: map[string]any{
 				"expansion_type": "slash_command", "command_name": name, "command_args": args,
 			}})
@@ -91,6 +94,9 @@ func (sl *Slot) Compact(extra string) (session.EndReason, error) {
 	t := sl.t
 	return t.own(func() (session.EndReason, error) {
 		return t.run(func() (session.EndReason, error) {
+			if end, err := t.prepare(); end != nil || err != nil {
+				return orNone(end), err
+			}
 			err := t.runCompact(extra)
 			end := session.EndReason{Kind: session.EndCompleted}
 			if errors.Is(err, errNothingToCompact) || isCompactionFailure(err) {
@@ -228,12 +234,8 @@ func (t *turn) end(number int, reason session.EndReason, cause error) (session.E
 
 // drive is the turn between its start and its end.
 func (t *turn) drive(content []session.Block, src session.Source) (session.EndReason, error) {
-	blocked, err := t.submit(content, src)
-	if err != nil || blocked != nil {
-		if blocked == nil {
-			return session.EndReason{}, err
-		}
-		return *blocked, err
+	if blocked, err := t.submit(content, src); err != nil || blocked != nil {
+		return orNone(blocked), err
 	}
 	for {
 		if t.ctx.Err() != nil {
@@ -254,7 +256,10 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 			}
 			continue
 		}
-		var end *session.EndReason
+		var (
+			end *session.EndReason
+			err error
+		)
 		switch action {
 		case CallModel:
 			err = t.step()
@@ -266,12 +271,16 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 			end = &session.EndReason{Kind: kind}
 		}
 		if err != nil || end != nil {
-			if end == nil {
-				end = &session.EndReason{}
-			}
-			return *end, err
+			return orNone(end), err
 		}
 	}
+}
+
+func orNone(end *session.EndReason) session.EndReason {
+	if end == nil {
+		return session.EndReason{}
+	}
+	return *end
 }
 
 func (t *turn) takeSteers() error {
@@ -290,10 +299,14 @@ func (t *turn) takeContexts() []session.Data {
 	return out
 }
 
-// submit shows the prompt to UserPromptSubmit hooks and appends what becomes of
-// it. A non-nil reason ends the turn.
-func (t *turn) submit(content []session.Block, src session.Source) (*session.EndReason, error) {
+// prepare brings the hooks up to date before the first of a turn runs: changed
+// files are read again, the person is told what is wrong with them and asked
+// about those that a repository brings. A non-nil reason ends the turn.
+func (t *turn) prepare() (*session.EndReason, error) {
 	s := t.s
+	if t.promptID != "" {
+		return nil, nil // done for this turn
+	}
 	t.promptID = s.cfg.NewID()
 	if err := t.reload(); err != nil {
 		return nil, err
@@ -306,6 +319,16 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	s.cfg.Notices = nil
 	if err := t.askTrust(); err != nil {
 		return nil, err
+	}
+	return t.startedLate()
+}
+
+// submit shows the prompt to UserPromptSubmit hooks and appends what becomes of
+// it. A non-nil reason ends the turn.
+func (t *turn) submit(content []session.Block, src session.Source) (*session.EndReason, error) {
+	s := t.s
+	if end, err := t.prepare(); end != nil || err != nil {
+		return end, err
 	}
 	if err := t.joinServers(); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -41,6 +42,9 @@ type State struct {
 	// Instructions maps files of project instructions that the model was shown
 	// to the digest of what it was shown; a compaction clears it.
 	Instructions map[string]string
+	// MovedFrom is the directory that the session worked in before it was loaded
+	// with another one, until a turn starts or hooks have been told.
+	MovedFrom string
 	// Used is the last usage event, Total the sum over the session.
 	Used  *UsageReport
 	Total Usage
@@ -99,6 +103,9 @@ type Call struct {
 	Held bool
 }
 
+// configCwd is the config option that says where a session works now.
+const configCwd = "cwd"
+
 // NewState returns the state of a log that holds only its header.
 func NewState(h Header) *State {
 	return &State{Header: h, Updated: h.CreatedAt, Config: map[string]string{}, callIDs: map[string]bool{}, sum: sha256.New()}
@@ -134,7 +141,7 @@ func (s *State) apply(ev Event) error {
 		if s.Turn != nil {
 			return fmt.Errorf("%w: turn %d starts while turn %d is open", ErrCorrupt, d.Turn, s.Turn.Number)
 		}
-		s.Turns = d.Turn
+		s.Turns, s.MovedFrom = d.Turn, ""
 		s.Turn = &Turn{Number: d.Turn}
 	case *TurnEnd:
 		if s.Turn == nil {
@@ -190,6 +197,9 @@ func (s *State) apply(ev Event) error {
 	case *ModeSet:
 		s.Mode = d.Mode
 	case *ConfigSet:
+		if d.ID == configCwd {
+			s.MovedFrom = cmp.Or(s.Config[configCwd], s.Header.Cwd)
+		}
 		s.Config[d.ID] = d.Value
 	case *SessionTitle:
 		s.Title = d.Title
@@ -203,6 +213,9 @@ func (s *State) apply(ev Event) error {
 			s.Handlers = map[string]string{}
 		}
 		s.Handlers[d.Dialect+":"+d.Point] = d.HandlerID
+		if d.Point == "CwdChanged" {
+			s.MovedFrom = ""
+		}
 	case *Compaction:
 		s.compact(ev.Seq, d)
 	}

@@ -1,0 +1,187 @@
+package loop
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"acp-agent/hooks"
+	"acp-agent/loop/permission"
+	"acp-agent/loop/tool"
+	"acp-agent/session"
+)
+
+// reopen makes the rig's session anew, as a load does.
+func (r *rig) reopen(state *session.State, change func(*Config)) {
+	r.t.Helper()
+	cfg := r.cfg
+	change(&cfg)
+	s, err := New(cfg, r.log, state, "resume")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.Session = s
+}
+
+func (r *rig) sources() []string {
+	r.hooks.mu.Lock()
+	defer r.hooks.mu.Unlock()
+	var out []string
+	for _, c := range r.hooks.seen {
+		if c.Event == hooks.SessionStart || c.Event == hooks.CwdChanged {
+			from, _ := c.Fields["old_cwd"].(string)
+			out = append(out, string(c.Event)+" "+c.Source+from)
+		}
+	}
+	return out
+}
+
+// SessionStart hooks of a project run in the very session in which the person
+// lets them, before the prompt, once; and other events' wait for nothing.
+func TestSessionStartWaitsForTrust(t *testing.T) {
+	r := newRig(t, nil, text("one"), text("two"))
+	asked := false
+	r.hooks.on[hooks.SessionStart] = func(context.Context, *hooks.Call) *hooks.Outcome {
+		if !asked {
+			t.Error("SessionStart ran before the question about trust")
+		}
+		return &hooks.Outcome{Contexts: []hooks.Text{hookText("from the start")}}
+	}
+	r.watch.ask = func(context.Context, *Question) (string, error) { asked = true; return "allow_once", nil }
+	trust := &fakeTrust{held: []HeldHook{{ID: "h", Event: "SessionStart"}}}
+	st := session.NewState(session.Header{Version: 1, ID: "s1", Cwd: "/w"})
+	r.reopen(st, func(c *Config) { c.Trust = trust })
+	if got := r.sources(); len(got) > 0 {
+		t.Fatalf("%q at the start", got)
+	}
+	for range 2 {
+		if _, err := r.prompt("hi"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := r.sources(); !slices.Equal(got, []string{"SessionStart resume"}) {
+		t.Errorf("%q", got)
+	}
+	var order []string
+	for _, m := range r.model.requests[0].Messages {
+		order = append(order, m.Content[0].Text)
+	}
+	if !slices.Equal(order, []string{"from the start", "hi"}) {
+		t.Errorf("%q", order)
+	}
+}
+
+// A session that is loaded with another directory tells CwdChanged hooks, once.
+func TestCwdChangedWhenLoaded(t *testing.T) {
+	r := newRig(t, nil, text("one"))
+	for _, ev := range []hooks.Event{hooks.SessionStart, hooks.CwdChanged} {
+		r.hooks.on[ev] = func(context.Context, *hooks.Call) *hooks.Outcome { return &hooks.Outcome{} }
+	}
+	h := session.Header{Version: 1, ID: "s1", Cwd: "/w"}
+	moved := &session.ConfigSet{ID: ConfigCwd, Value: "/other", Source: session.Source{Kind: session.SourceClient}}
+	if _, err := r.log.Append(moved); err != nil {
+		t.Fatal(err)
+	}
+	fold := func() *session.State {
+		st, err := session.Fold(h, r.log.events)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return st
+	}
+	r.reopen(fold(), func(*Config) {})
+	if _, err := r.prompt("hi"); err != nil {
+		t.Fatal(err)
+	}
+	r.reopen(fold(), func(*Config) {})
+	want := []string{"SessionStart resume", "CwdChanged /w", "SessionStart resume"}
+	if got := r.sources(); !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	// Closed before a prompt: what became of the hooks is in the log all the same.
+	if err := r.Close(context.Background(), "other"); err != nil {
+		t.Fatal(err)
+	}
+	var started, ended int
+	for _, typ := range r.log.types() {
+		switch typ {
+		case session.TypeHookInvoked:
+			started++
+		case session.TypeHookResult:
+			ended++
+		}
+	}
+	if started != 3 || ended != 3 {
+		t.Errorf("%d hooks started, %d ended", started, ended)
+	}
+}
+
+// A ConfigChange hook that objects keeps the hooks in force.
+func TestConfigChangeRefused(t *testing.T) {
+	r := newRig(t, nil, text("one"), text("two"))
+	refuse := true
+	r.hooks.on[hooks.ConfigChange] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+		if c.Fields["file_path"] != "/h/settings.json" || c.Fields["source"] != "user_settings" {
+			t.Errorf("%v", c.Fields)
+		}
+		return &hooks.Outcome{Blocked: refuse, Reasons: []hooks.Text{hookText("not today")}}
+	}
+	next := &fakeHooks{on: map[hooks.Event]func(context.Context, *hooks.Call) *hooks.Outcome{}}
+	r.cfg.Reload = func() (Reloaded, bool) {
+		return Reloaded{Hooks: next, Changed: map[string]string{"/h/settings.json": "user_settings"}}, true
+	}
+	if _, err := r.prompt("one"); err != nil {
+		t.Fatal(err)
+	}
+	if r.cfg.Hooks != hooks.Engine(r.hooks) {
+		t.Error("the refused hooks are in force")
+	}
+	said := false
+	for _, ev := range r.watch.events {
+		n, ok := ev.Data.(*session.Notice)
+		said = said || ok && strings.Contains(n.Text, "/h/settings.json") && strings.Contains(n.Text, "not today")
+	}
+	if !said {
+		t.Error("the person was not told")
+	}
+	refuse = false
+	if _, err := r.prompt("two"); err != nil {
+		t.Fatal(err)
+	}
+	if r.cfg.Hooks != hooks.Engine(next) {
+		t.Error("the new hooks are not in force")
+	}
+}
+
+// A PermissionRequest hook's allow does not carry a rewritten call past a rule
+// that denies; PermissionDenied hooks may invite another try.
+func TestPermissionRequestRewriteMeetsRules(t *testing.T) {
+	ran := ""
+	bash := &fakeTool{name: "bash", run: func(_ context.Context, _ *tool.Env, in string) tool.Result { ran = in; return tool.Text("ok") }}
+	for _, c := range []struct{ updated, ran, result string }{
+		{`{"command":"rm -rf /"}`, "", "rule"},
+		{`{"command":"ls"}`, `{"command":"ls"}`, "ok"},
+		{"", `{"command":"echo"}`, "ok"},
+	} {
+		ran = ""
+		r := newRig(t, []tool.Tool{bash}, calls(call("c1", "bash", `{"command":"echo"}`)), text("done"))
+		rules, err := permission.NewRules(nil, nil, []string{"Bash(rm:*)"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.cfg.Rules = rules
+		r.hooks.on[hooks.PermissionRequest] = func(context.Context, *hooks.Call) *hooks.Outcome {
+			return &hooks.Outcome{Decision: hooks.Allow, UpdatedInput: json.RawMessage(c.updated)}
+		}
+		r.hooks.on[hooks.PermissionDenied] = func(context.Context, *hooks.Call) *hooks.Outcome { return &hooks.Outcome{Retry: true} }
+		if _, err := r.prompt("go"); err != nil {
+			t.Fatal(err)
+		}
+		res := r.last().Content[0].Content[0].Text
+		if ran != c.ran || !strings.Contains(res, c.result) || (c.ran == "") != strings.Contains(res, "may try this call again") {
+			t.Errorf("%s: ran %q, result %q", c.updated, ran, res)
+		}
+	}
+}
