@@ -1,15 +1,15 @@
 // Package openai is the model client for the Chat Completions wire, which
-// OpenAI, DeepSeek and most other providers speak. Requests go out through the
-// official SDK (address, authentication, redirect guard); bodies are written
-// and streams decoded here, because the first must be the same bytes for the
-// same log on every version of the SDK, and the second runs once a delta.
+// OpenAI, DeepSeek and most other providers speak. Bodies are
+// written and streams decoded here, because the first must be the same bytes for
+// the same log on every version of an SDK, and the second runs once a delta.
+// What is then left for the official SDK, one POST, does not pay for linking it
+// (see wire.Poster); the tests hold bodies and streams to its types.
 //
 // What providers do otherwise than the documents say is collected in
 // translate.go and event.go, each with its test.
 package openai
 
 import (
-	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -17,14 +17,11 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/option"
-
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -93,7 +90,7 @@ type Config struct {
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
-	svc     sdk.ChatCompletionService
+	poster  *wire.Poster
 	host    string
 	secrets []string
 }
@@ -118,19 +115,16 @@ func New(cfg Config) (*Client, error) {
 			return nil, fmt.Errorf("model provider %q: no base URL is configured", cfg.Provider)
 		}
 	}
-	u, err := url.Parse(cfg.BaseURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// The URL itself may hold a password and is not repeated.
-		return nil, fmt.Errorf("model provider %q: the base URL must be http:// or https:// with a host", cfg.Provider)
+	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/chat/completions")
+	if err != nil {
+		return nil, err
 	}
-	query := u.Query()
-	u.RawQuery, u.Fragment = "", ""
-	u.Path = strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/chat/completions") + "/"
 	if cfg.Dialect == "" {
-		cfg.Dialect = dialectOf(cfg.Provider, u.Hostname())
+		host, _, _ := strings.Cut(addr.Host, ":")
+		cfg.Dialect = dialectOf(cfg.Provider, host)
 	}
 	if cfg.KeyName == "" {
-		cfg.KeyName = strings.ToUpper(strings.Map(envRune, cfg.Provider)) + "_API_KEY"
+		cfg.KeyName = wire.EnvName(cfg.Provider)
 	}
 	if cfg.IdleTimeout <= 0 {
 		cfg.IdleTimeout = DefaultIdleTimeout
@@ -141,44 +135,28 @@ func New(cfg Config) (*Client, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	opts := []option.RequestOption{
-		option.WithBaseURL(u.String()),
-		option.WithHTTPClient(cfg.HTTPClient),
-		option.WithMaxRetries(0),
-		option.WithHeader("Accept", "text/event-stream"),
-		// A compressing proxy would hold deltas back to fill its blocks.
-		option.WithHeader("Accept-Encoding", "identity"),
-		option.WithMiddleware(boundErrors),
-	}
-	c := &Client{cfg: cfg, host: u.Host}
+	c := &Client{cfg: cfg, host: addr.Host}
+	header := http.Header{}
 	if cfg.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+		header.Set("Authorization", "Bearer "+cfg.APIKey)
 		c.secrets = append(c.secrets, cfg.APIKey)
 	}
 	if cfg.UserAgent != "" {
-		opts = append(opts, option.WithHeader("User-Agent", cfg.UserAgent))
+		header.Set("User-Agent", cfg.UserAgent)
 	}
 	for k, v := range cfg.Headers {
-		opts = append(opts, option.WithHeader(k, v))
+		header.Set(k, v)
 		if len(v) >= 8 {
 			c.secrets = append(c.secrets, v)
 		}
 	}
-	for k := range query {
-		opts = append(opts, option.WithQuery(k, query.Get(k)))
+	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "chat/completions", header); err != nil {
+		return nil, err
 	}
-	c.svc = sdk.NewChatCompletionService(opts...)
 	if fixed && cfg.APIKey == "" {
 		c.host = "" // Stream says that the key is missing
 	}
 	return c, nil
-}
-
-func envRune(r rune) rune {
-	if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-		return r
-	}
-	return '_'
 }
 
 func dialectOf(provider, host string) Dialect {
@@ -200,34 +178,6 @@ func (c *Client) info(name string) entry {
 		e.Info = *c.cfg.Info
 	}
 	return e
-}
-
-// maxErrorBody bounds what is read of an answer that is an error.
-const maxErrorBody = 64 << 10
-
-// boundErrors reads the body of a failure in bounds: the SDK would read all.
-func boundErrors(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-	model.SetTrace(req.Context(), req.Header)
-	res, err := next(req)
-	if err != nil || res.StatusCode < 300 {
-		return res, err
-	}
-	body, err := readAll(res, maxErrorBody)
-	res.Body.Close()
-	if err != nil && len(body) == 0 {
-		return nil, err
-	}
-	res.Header.Del("Content-Encoding")
-	res.Body = io.NopCloser(bytes.NewReader(body))
-	return res, nil
-}
-
-func readAll(res *http.Response, limit int64) ([]byte, error) {
-	r, err := plainBody(res, res.Body)
-	if err != nil {
-		return nil, err
-	}
-	return io.ReadAll(io.LimitReader(r, limit))
 }
 
 // plainBody undoes a compression that was not asked for.
@@ -353,10 +303,7 @@ func (c *Client) idleError() *model.Error {
 // post sends the body and returns the answer once its head is there. The error
 // is a *model.Error unless ctx ended.
 func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) {
-	var res *http.Response
-	_, err := c.svc.New(ctx, sdk.ChatCompletionNewParams{},
-		option.WithRequestBody("application/json", body),
-		option.WithResponseBodyInto(&res))
+	res, err := c.poster.Post(ctx, body)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
 		return res, c.statusError(res.StatusCode, res.Header, text)

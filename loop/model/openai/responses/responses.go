@@ -1,9 +1,10 @@
 // Package responses is the model client for OpenAI's Responses wire, on which
 // its newer models reason and call tools in one request; Chat Completions, one
-// package up, refuses them that. Requests go out through the official SDK
-// (address, authentication, redirect guard); bodies are written and streams
-// decoded here, because the first must be the same bytes for the same log on
-// every version of the SDK, and the second runs once a delta.
+// package up, refuses them that. Bodies are written and streams decoded
+// here, because the first must be the same bytes for the same log on every
+// version of an SDK, and the second runs once a delta. What is then left for the
+// official SDK, one POST, does not pay for linking it (see wire.Poster); the
+// tests hold bodies and streams to its types.
 //
 // Nothing is stored at the provider (store is false, no previous_response_id):
 // the log alone says what the model sees. Reasoning comes back encrypted and is
@@ -19,9 +20,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/openai/openai-go/v3/option"
-	sdk "github.com/openai/openai-go/v3/responses"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
@@ -62,9 +60,9 @@ type Config struct {
 
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
-	cfg Config
-	end wire.Endpoint
-	svc sdk.ResponseService
+	cfg    Config
+	end    wire.Endpoint
+	poster *wire.Poster
 	// official: the endpoint is OpenAI's own, which takes all its fields.
 	official bool
 	noKey    bool
@@ -105,30 +103,21 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, official: addr.Host == "api.openai.com"}
 	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
-	opts := []option.RequestOption{
-		option.WithBaseURL(addr.Base),
-		option.WithHTTPClient(cfg.HTTPClient),
-		option.WithMaxRetries(0),
-		option.WithHeader("Accept", "text/event-stream"),
-		// A compressing proxy would hold deltas back to fill its blocks.
-		option.WithHeader("Accept-Encoding", "identity"),
-		option.WithMiddleware(wire.BoundErrors),
-	}
+	header := http.Header{}
 	if cfg.APIKey != "" {
-		opts = append(opts, option.WithAPIKey(cfg.APIKey))
+		header.Set("Authorization", "Bearer "+cfg.APIKey)
 		c.end.AddSecret(cfg.APIKey)
 	}
 	if cfg.UserAgent != "" {
-		opts = append(opts, option.WithHeader("User-Agent", cfg.UserAgent))
+		header.Set("User-Agent", cfg.UserAgent)
 	}
 	for k, v := range cfg.Headers {
-		opts = append(opts, option.WithHeader(k, v))
+		header.Set(k, v)
 		c.end.AddSecret(v)
 	}
-	for k := range addr.Query {
-		opts = append(opts, option.WithQuery(k, addr.Query.Get(k)))
+	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "responses", header); err != nil {
+		return nil, err
 	}
-	c.svc = sdk.NewResponseService(opts...)
 	c.noKey = cfg.APIKey == "" && c.official
 	return c, nil
 }
@@ -190,10 +179,7 @@ func (c *Client) send(ctx context.Context, req *model.Request, w without) (*http
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}
-	var res *http.Response
-	_, err = c.svc.New(ctx, sdk.ResponseNewParams{},
-		option.WithRequestBody("application/json", body),
-		option.WithResponseBodyInto(&res))
+	res, err := c.poster.Post(ctx, body)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
 		return res, c.end.StatusError(res.StatusCode, res.Header, text)
