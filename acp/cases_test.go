@@ -113,8 +113,10 @@ func TestA8ChunksInOrder(t *testing.T) {
 			if i%2 == 0 {
 				err = a.conn.WriteFrame(t.Context(), acp.AppendTextChunk(nil, "s", "agent_message_chunk", "m", strconv.Itoa(i)+" "))
 			} else {
-				err = a.conn.Notify(t.Context(), acp.MethodSessionUpdate, acp.SessionNotification{SessionID: "s",
-					Update: acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock(strconv.Itoa(i) + " ")}}})
+				err = a.conn.Notify(t.Context(), acp.MethodSessionUpdate, acp.SessionNotification{
+					SessionID: "s",
+					Update:    acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock(strconv.Itoa(i) + " ")}},
+				})
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -235,8 +237,18 @@ func TestB1ProtocolVersion(t *testing.T) {
 		version string
 		ok      bool
 	}{
-		{"0", true}, {"1", true}, {"2", true}, {"99", true}, {"65535", true},
-		{`"1"`, false}, {"true", false}, {"1.5", false}, {"null", false}, {"", false}, {"65536", false}, {"-1", false},
+		{"0", true},
+		{"1", true},
+		{"2", true},
+		{"99", true},
+		{"65535", true},
+		{`"1"`, false},
+		{"true", false},
+		{"1.5", false},
+		{"null", false},
+		{"", false},
+		{"65536", false},
+		{"-1", false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			c := acptest.Start(t, newEchoAgent().serve)

@@ -22,10 +22,14 @@ func TestMarshal(t *testing.T) {
 		"variant":                        {TextBlock("x"), `{"type":"text","text":"x"}`},
 		"variant without discriminator":  {McpServer{Stdio: &McpServerStdio{Name: "n", Command: "/c"}}, `{"name":"n","command":"/c","args":[],"env":[]}`},
 		"variant by key":                 {EmbeddedResourceResource{Blob: &BlobResourceContents{Blob: "AA", URI: "u"}}, `{"blob":"AA","uri":"u"}`},
-		"common members and variant": {SessionConfigOption{ID: "b", Name: "B", Boolean: &SessionConfigBoolean{}},
-			`{"type":"boolean","currentValue":false,"id":"b","name":"B"}`},
-		"grouped options": {SessionConfigSelectOptions{Grouped: []SessionConfigSelectGroup{{Group: "g", Name: "G"}}},
-			`[{"group":"g","name":"G","options":[]}]`},
+		"common members and variant": {
+			SessionConfigOption{ID: "b", Name: "B", Boolean: &SessionConfigBoolean{}},
+			`{"type":"boolean","currentValue":false,"id":"b","name":"B"}`,
+		},
+		"grouped options": {
+			SessionConfigSelectOptions{Grouped: []SessionConfigSelectGroup{{Group: "g", Name: "G"}}},
+			`[{"group":"g","name":"G","options":[]}]`,
+		},
 		"no options":          {SessionConfigSelect{CurrentValue: "v"}, `{"currentValue":"v","options":[]}`},
 		"unknown kind":        {SessionUpdate{Other: json.RawMessage(`{"sessionUpdate":"x"}`)}, `{"sessionUpdate":"x"}`},
 		"patch left out":      {SessionInfoUpdate{}, `{}`},

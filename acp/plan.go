@@ -90,8 +90,10 @@ func newPlan(t reflect.Type) *plan {
 			continue
 		}
 		has := func(o string) bool { _, ok := opts[o]; return ok }
-		f := field{name: name, prefix: string(AppendString(nil, name)) + ":", index: i, typ: sf.Type,
-			omit: strings.Contains(rest, "omit"), null: has("null"), absent: has("absent"), skip: has("skip")}
+		f := field{
+			name: name, prefix: string(AppendString(nil, name)) + ":", index: i, typ: sf.Type,
+			omit: strings.Contains(rest, "omit"), null: has("null"), absent: has("absent"), skip: has("skip"),
+		}
 		f.required = !f.omit && !has("optional")
 		f.lenient = has("lenient") || !f.required && !has("strict")
 		p.byName[name] = len(p.fields)

@@ -71,8 +71,10 @@ var folded = map[string]string{
 }
 
 // Go types that differ from their definition on purpose; each has a test of its own below.
-var handMade = []string{"RequestPermissionOutcome", "CreateElicitationResponse", "SetSessionConfigOptionRequest",
-	"SessionConfigSelectOptions", "Error", "ErrorCode", "RequestId", "AvailableCommandInput", "IdleStateUpdate"}
+var handMade = []string{
+	"RequestPermissionOutcome", "CreateElicitationResponse", "SetSessionConfigOptionRequest",
+	"SessionConfigSelectOptions", "Error", "ErrorCode", "RequestId", "AvailableCommandInput", "IdleStateUpdate",
+}
 
 // Members that the copy of the schema lacks, from the facts about the newest one.
 var ahead = map[string][]string{"PlanMarkdown": {"path"}}
@@ -203,8 +205,10 @@ var rootTypes = []reflect.Type{
 }
 
 // Go types of this package that are in no schema.
-var extra = []string{"Meta", "Patch", "PermissionOutcome", "ElicitationAction", "SessionConfigOptionValue",
-	"FieldData", "SessionData", "UnstructuredCommandInput"}
+var extra = []string{
+	"Meta", "Patch", "PermissionOutcome", "ElicitationAction", "SessionConfigOptionValue",
+	"FieldData", "SessionData", "UnstructuredCommandInput",
+}
 
 // compare lists every difference between the definitions and the Go types.
 func compare(defs map[string]*def, g goTypes) []string {

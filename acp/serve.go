@@ -43,8 +43,10 @@ func Serve(ctx context.Context, stream jsonrpc2.ObjectStream, mux *Mux, opts Ser
 	}
 	reqCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	l := &link{Conn: c, mux: mux, ctx: reqCtx, private: map[uint64]RequestId{},
-		broken: make(chan error, 1), release: make(chan struct{})}
+	l := &link{
+		Conn: c, mux: mux, ctx: reqCtx, private: map[uint64]RequestId{},
+		broken: make(chan error, 1), release: make(chan struct{}),
+	}
 	// jsonrpc2 closes itself when its context ends or a read fails, and can then answer nothing more.
 	// It therefore gets a context without end, and a stream that holds the end back until we are done.
 	rpc := jsonrpc2.NewConn(context.WithoutCancel(ctx), l, l, jsonrpc2.OnSend(l.onSend), jsonrpc2.SetLogger(quiet{}))

@@ -115,14 +115,18 @@ func (a *echoAgent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*
 				return nil, err
 			}
 		}
-		return end, a.conn.Notify(ctx, acp.MethodSessionUpdate, acp.SessionNotification{SessionID: p.SessionID,
-			Update: acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock("!")}}})
+		return end, a.conn.Notify(ctx, acp.MethodSessionUpdate, acp.SessionNotification{
+			SessionID: p.SessionID,
+			Update:    acp.SessionUpdate{AgentMessageChunk: &acp.ContentChunk{Content: acp.TextBlock("!")}},
+		})
 	}, nil
 }
 
 func permission(session string) *acp.RequestPermissionRequest {
-	return &acp.RequestPermissionRequest{SessionID: session, ToolCall: acp.ToolCallUpdate{ToolCallID: "t"},
-		Options: []acp.PermissionOption{{OptionID: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce}}}
+	return &acp.RequestPermissionRequest{
+		SessionID: session, ToolCall: acp.ToolCallUpdate{ToolCallID: "t"},
+		Options: []acp.PermissionOption{{OptionID: "y", Name: "Yes", Kind: acp.PermissionOptionKindAllowOnce}},
+	}
 }
 
 func say(session, text string) *acp.PromptRequest {

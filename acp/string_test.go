@@ -42,7 +42,8 @@ func FuzzAppendTextChunk(f *testing.F) {
 			t.Fatalf("%q: %v", line, bad)
 		}
 		want, err := Marshal(SessionNotification{SessionID: session, Update: SessionUpdate{
-			AgentMessageChunk: &ContentChunk{Content: TextBlock(text), MessageID: id}}})
+			AgentMessageChunk: &ContentChunk{Content: TextBlock(text), MessageID: id},
+		}})
 		if err != nil || string(want) != string(m.Params) {
 			t.Fatalf("hand-made %s\ncodec     %s, %v", m.Params, want, err)
 		}
@@ -60,8 +61,11 @@ func BenchmarkAppendTextChunk(b *testing.B) {
 
 func BenchmarkMarshalUpdate(b *testing.B) {
 	n := SessionNotification{SessionID: "0194d50a-8990-7000-8000-000000000000", Update: SessionUpdate{
-		ToolCallUpdate: &ToolCallUpdate{ToolCallID: "call-1", Status: ToolCallStatusCompleted,
-			Content: []ToolCallContent{ToolContent(TextBlock("done"))}}}}
+		ToolCallUpdate: &ToolCallUpdate{
+			ToolCallID: "call-1", Status: ToolCallStatusCompleted,
+			Content: []ToolCallContent{ToolContent(TextBlock("done"))},
+		},
+	}}
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {

@@ -125,8 +125,7 @@ type ClientSessionCapabilities struct {
 }
 
 // CompactionCapabilities: client support for ID-addressed context compaction updates.
-type CompactionCapabilities struct {
-}
+type CompactionCapabilities struct{}
 
 // ElicitationCapabilities: elicitation capabilities supported by the client.
 type ElicitationCapabilities struct {
@@ -220,8 +219,7 @@ type McpCapabilities struct {
 }
 
 // NoticeCapabilities: client support for presenting live notices to the user.
-type NoticeCapabilities struct {
-}
+type NoticeCapabilities struct{}
 
 // PlanCapabilities: capabilities for receiving plan_update and plan_removed session updates.
 type PlanCapabilities struct {

@@ -135,15 +135,19 @@ func TestCheckUpdates(t *testing.T) {
 	for _, u := range []acp.SessionUpdate{
 		{UserMessageChunk: &acp.ContentChunk{Content: acp.TextBlock("x"), MessageID: "m"}},
 		{AgentThoughtChunk: &acp.ContentChunk{Content: acp.ContentBlock{ResourceLink: &acp.ResourceLink{Name: "n", URI: "u"}}}},
-		{ToolCall: &acp.ToolCall{ToolCallID: "t", Title: "T", Kind: acp.ToolKindEdit, Status: acp.ToolCallStatusPending,
+		{ToolCall: &acp.ToolCall{
+			ToolCallID: "t", Title: "T", Kind: acp.ToolKindEdit, Status: acp.ToolCallStatusPending,
 			Content:   []acp.ToolCallContent{acp.ToolContent(acp.TextBlock("x")), {Diff: &acp.Diff{Path: "/a", OldText: &old}}, {Terminal: &acp.Terminal{TerminalID: "t"}}},
-			Locations: []acp.ToolCallLocation{{Path: "/a"}}, RawInput: json.RawMessage(`{"a":1}`)}},
+			Locations: []acp.ToolCallLocation{{Path: "/a"}}, RawInput: json.RawMessage(`{"a":1}`),
+		}},
 		{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: "t", Content: []acp.ToolCallContent{{Diff: &acp.Diff{Path: "/new", NewText: "b"}}}}},
 		{Plan: &acp.Plan{Entries: []acp.PlanEntry{{Content: "c", Priority: acp.PlanEntryPriorityHigh, Status: acp.PlanEntryStatusInProgress}}}},
 		{AvailableCommandsUpdate: &acp.AvailableCommandsUpdate{AvailableCommands: []acp.AvailableCommand{{Name: "n", Description: "d", Input: &acp.AvailableCommandInput{Hint: "h"}}}}},
 		{CurrentModeUpdate: &acp.CurrentModeUpdate{CurrentModeID: "m"}},
-		{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: []acp.SessionConfigOption{{ID: "i", Name: "n", Select: &acp.SessionConfigSelect{CurrentValue: "v",
-			Options: acp.SessionConfigSelectOptions{Ungrouped: []acp.SessionConfigSelectOption{{Value: "v", Name: "V"}}}}}}}},
+		{ConfigOptionUpdate: &acp.ConfigOptionUpdate{ConfigOptions: []acp.SessionConfigOption{{ID: "i", Name: "n", Select: &acp.SessionConfigSelect{
+			CurrentValue: "v",
+			Options:      acp.SessionConfigSelectOptions{Ungrouped: []acp.SessionConfigSelectOption{{Value: "v", Name: "V"}}},
+		}}}}},
 		{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set("t"), UpdatedAt: acp.Clear[string]()}},
 		{UsageUpdate: &acp.UsageUpdate{Used: 1, Size: 2, Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
 		{Notice: &acp.Notice{Severity: acp.NoticeSeverityInfo, Title: "t"}},

@@ -76,7 +76,10 @@ var setupLines = []line{
 	{n: 38, name: "malformed-servers", test: func(t *testing.T) {
 		bubble(t, options{}, func(r *rig) {
 			for _, bad := range []any{
-				"x", []any{7}, []any{map[string]any{}}, []any{map[string]any{"name": "s"}},
+				"x",
+				[]any{7},
+				[]any{map[string]any{}},
+				[]any{map[string]any{"name": "s"}},
 				[]any{map[string]any{"name": "s", "command": "", "args": []any{}, "env": []any{}}},
 				[]any{map[string]any{"name": "", "command": "/x", "args": []any{}, "env": []any{}}},
 				[]any{map[string]any{"name": "s", "command": "/x", "args": "a", "env": []any{}}},
@@ -270,7 +273,8 @@ var setupLines = []line{
 		bubble(t, options{}, func(r *rig) {
 			img := acp.ContentBlock{Image: &acp.ImageContent{Data: "AA==", MimeType: "image/png"}}
 			for _, p := range []acp.SystemPrompt{
-				{Mode: "prepend", Content: []acp.ContentBlock{acp.TextBlock("x")}}, {Mode: "append"},
+				{Mode: "prepend", Content: []acp.ContentBlock{acp.TextBlock("x")}},
+				{Mode: "append"},
 				{Mode: "append", Content: []acp.ContentBlock{acp.TextBlock("x"), img}},
 			} {
 				r.refused(acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: r.dir, SystemPrompt: &p}, -32602)

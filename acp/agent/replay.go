@@ -15,7 +15,6 @@ type replayer struct {
 	updates []*acp.SessionUpdate // nil: superseded
 	calls   map[string]int
 	plan    int
-	title   bool
 }
 
 func newReplayer(a *Agent, id string, cfg *loop.Config, cwd string) *replayer {
