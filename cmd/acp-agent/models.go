@@ -8,6 +8,8 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -92,7 +94,7 @@ func (m *models) known() []model.Info {
 		if err != nil {
 			continue
 		}
-		for _, n := range p.Models {
+		for _, n := range m.names(p) {
 			info := lookup(p, n)
 			info.Ref = name + "/" + n
 			out = append(out, info)
@@ -145,6 +147,23 @@ func (m *models) make(ref string) (modelClient, error) {
 		return modelClient{}, &model.Error{Kind: model.KindAuth, Message: err.Error()}
 	}
 	return m.adapter(r, p, key)
+}
+
+// names are a provider's models to offer: those of its config, then those that
+// the tables know.
+func (m *models) names(p config.Provider) []string {
+	names := slices.Clone(p.Models)
+	known := openai.Known(p.Name)
+	if p.Wire == config.WireMessages {
+		known = anthropic.Known(p.Name)
+	}
+	for _, info := range known {
+		_, n, _ := strings.Cut(info.Ref, "/")
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	return names
 }
 
 // lookup is what is known of a provider's model; what it can do depends on the

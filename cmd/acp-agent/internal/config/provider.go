@@ -84,6 +84,12 @@ func (c *Config) provider(name string) (Provider, bool) {
 	}
 	if i >= 0 {
 		p.BaseURL = first(c.env.Get(strings.ToUpper(name)+"_BASE_URL"), p.BaseURL)
+		// OpenAI's own newer models take tools together with reasoning on the
+		// Responses wire alone; servers that call themselves compatible mean Chat
+		// Completions.
+		if name == "openai" && t.Wire == "" && p.BaseURL == builtin[i].BaseURL {
+			p.Wire = WireResponses
+		}
 	}
 	return p, true
 }
