@@ -32,7 +32,7 @@ func (r *replayer) add(ev session.Event) {
 				merge(r.updates[i].ToolCall, u.ToolCallUpdate)
 			}
 			continue
-		case u.Plan != nil:
+		case u.Plan != nil || u.PlanUpdate != nil:
 			if r.plan >= 0 {
 				r.updates[r.plan] = nil
 			}

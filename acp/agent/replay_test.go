@@ -138,6 +138,15 @@ func replayEqualsLive(t *testing.T) {
 			r.close(id)
 			n := len(r.Updates(id))
 			r.load(id)
+			shown := 0
+			for _, u := range r.Updates(id)[n:] {
+				if u.Plan != nil || u.PlanUpdate != nil {
+					shown++
+				}
+			}
+			if shown != 1 {
+				t.Errorf("a load shows %d plans, want the last alone", shown)
+			}
 			want, got := conversation(live), conversation(r.Updates(id)[n:])
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("a load differs from what was live (-live +load):\n%s", diff)

@@ -133,6 +133,9 @@ func (s *services) output(_ context.Context, p *acp.TerminalOutputRequest) (*acp
 }
 
 func (s *services) wait(ctx context.Context, p *acp.WaitForTerminalExitRequest) (*acp.WaitForTerminalExitResponse, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err // taken back before this goroutine began; the terminal may be gone
+	}
 	if err := s.alive(acp.MethodTerminalWaitForExit, p.SessionID, p.TerminalID); err != nil {
 		return nil, err
 	}

@@ -2,15 +2,20 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"acp-agent/acp"
 	"acp-agent/acp/acptest"
+	"acp-agent/loop"
+	"acp-agent/loop/tool"
 )
 
 // F8: the question shows what an edit would do, as a standard diff.
@@ -103,28 +108,46 @@ func TestG2SmallDiffs(t *testing.T) {
 	})
 }
 
-// G7: live output is shown, and what it costs on the wire does not grow with
-// what a command prints.
+// chatter is a tool that puts out a kilobyte each 10 ms, of the bubble's clock,
+// for two seconds.
+type chatter struct{ panics }
+
+func (chatter) Spec() tool.Spec {
+	return tool.Spec{Name: "chatter", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true, Kind: tool.KindExecute}
+}
+
+func (chatter) Run(_ context.Context, env *tool.Env, _ json.RawMessage) (tool.Result, error) {
+	for i := range 200 {
+		env.Progress(tool.Progress{Output: fmt.Sprintf("%d %s\n", i, strings.Repeat("é", 500))})
+		time.Sleep(10 * time.Millisecond)
+	}
+	return tool.Text("done"), nil
+}
+
+// G7: live output is shown while it comes, and what it costs on the wire does
+// not grow with what is put out.
 func TestG7LiveOutputIsBounded(t *testing.T) {
-	bubble(t, options{}, func(r *rig) {
+	bubble(t, options{tools: []tool.Tool{chatter{}}}, func(r *rig) {
 		id := r.open()
-		r.permissions(acp.PermissionOptionKindAllowOnce)
-		r.model.add(calls("", toolCall{"c", "bash", args("command", "i=0; while [ $i -lt 3000 ]; do echo \"é line $i of the output of this command\"; i=$((i+1)); done")}), says("ok"))
+		r.model.add(calls("", toolCall{"c", "chatter", "{}"}), says("ok"))
 		r.say(id, "go", acp.StopReasonEndTurn)
 		live, size := 0, 0
 		for _, f := range r.Frames() {
-			if f.Update != nil && f.Update.Update.ToolCallUpdate != nil && f.Update.Update.ToolCallUpdate.Status == "" {
-				live++
-				size += len(f.Raw)
-				if !utf8.ValidString(f.Raw) || len(f.Raw) > 20<<10 {
-					t.Errorf("a live update of %d bytes", len(f.Raw))
-				}
+			if f.Update == nil || f.Update.Update.ToolCallUpdate == nil || f.Update.Update.ToolCallUpdate.Status != "" {
+				continue
+			}
+			live++
+			size += len(f.Raw)
+			if !utf8.ValidString(f.Raw) || strings.Contains(f.Raw, "\ufffd") || len(f.Raw) > 10<<10 {
+				t.Errorf("a live update of %d bytes", len(f.Raw))
 			}
 		}
-		if live == 0 || size > 200<<10 {
-			t.Errorf("%d live updates of %d bytes in all", live, size)
+		if live < 9 || live > 11 { // one at once, then each 200 ms
+			t.Errorf("%d live updates in two seconds, %d bytes", live, size)
 		}
 		endedCalls(t, r, id)
+		time.Sleep(time.Hour)
+		endedCalls(t, r, id) // nothing of a call follows its result
 	})
 }
 
@@ -188,4 +211,38 @@ func TestJ5PlanMode(t *testing.T) {
 			t.Error("the command ran")
 		}
 	})
+}
+
+// Where answers are for the project they are kept for it, and the log says so;
+// where that fails they hold for the session and the person is told.
+func TestAlwaysForTheProject(t *testing.T) {
+	for _, fails := range []error{nil, errors.New("disk full")} {
+		var kept []string
+		o := options{hold: func(c loop.Config) loop.Config {
+			c.Remember = func(rule string, allow bool) error {
+				kept = append(kept, fmt.Sprint(rule, allow))
+				return fails
+			}
+			return c
+		}}
+		bubble(t, o, func(r *rig) {
+			id := r.open()
+			asks := r.permissions(acp.PermissionOptionKindAllowAlways)
+			write := func(n string) answer {
+				return calls("", toolCall{n, "write", args("file_path", n, "content", n)})
+			}
+			r.model.add(write("1"), write("2"), says("ok"))
+			r.say(id, "go", acp.StopReasonEndTurn)
+			if asks.count() != 1 || len(kept) != 1 || kept[0] != "writetrue" {
+				t.Errorf("asked %d times, kept %v", asks.count(), kept)
+			}
+			log, err := os.ReadFile(filepath.Join(r.state, id+".jsonl"))
+			if err != nil || strings.Contains(string(log), `"scope":"project"`) != (fails == nil) {
+				t.Errorf("the log's scope is wrong: %v", err)
+			}
+			if told := strings.Contains(r.Text(id), "this session only"); told != (fails != nil) {
+				t.Errorf("told %v: %s", told, r.Text(id))
+			}
+		})
+	}
 }
