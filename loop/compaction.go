@@ -11,8 +11,9 @@ import (
 	"acp-agent/session"
 )
 
-// summaryTokens bounds a summary.
-const summaryTokens = 8192
+// summaryTokens bounds a summary. It is some times what one needs: reasoning
+// counts in it, and a summary that is cut has lost the newest (cases R8).
+const summaryTokens = 32_000
 
 // errNothingToCompact is a compaction that would gain nothing.
 var errNothingToCompact = errors.New("there is nothing to compact yet")
@@ -28,7 +29,7 @@ func (t *turn) dueCompaction(client model.Client, info model.Info) error {
 	if n := s.state.MessagesSince(s.usedSeq); n > 0 {
 		added = compact.Estimate(s.state.Messages[len(s.state.Messages)-n:])
 	}
-	if !compact.Due(used, added, info.Window, info.MaxOutput) {
+	if !compact.Due(used, added, info.Window, info.OutputBudget()) {
 		return nil
 	}
 	err := t.compact(client, info, "auto", "")
@@ -75,7 +76,7 @@ func (t *turn) compact(client model.Client, info model.Info, trigger, extra stri
 	if err := s.commit(t.ctx); err != nil {
 		return err
 	}
-	summary, usage, serr := t.summarise(client, n, c.Content)
+	summary, usage, serr := t.summarise(client, info.Window, n, c.Content)
 	end := session.Compaction{ID: c.ID, Trigger: trigger, Usage: usage}
 	switch {
 	case s.failed != nil:
@@ -120,10 +121,13 @@ func (t *turn) compacted(trigger, summary string) error {
 
 // summarise makes the summary call. Its stream is logged as any other, so that
 // a recording replays.
-func (t *turn) summarise(client model.Client, n int, ask []session.Block) (string, *session.Usage, error) {
+func (t *turn) summarise(client model.Client, window int64, n int, ask []session.Block) (string, *session.Usage, error) {
 	s := t.s
 	head := *s.state.Head
 	head.Config.MaxTokens = summaryTokens
+	if window > 0 {
+		head.Config.MaxTokens = min(summaryTokens, window/8)
+	}
 	msgs := append(s.state.Messages[:n:n], session.Message{Role: session.RoleUser, Content: ask})
 	req := &model.Request{
 		Head: head, Messages: msgs, SessionID: s.ID(), Cwd: s.cwd(),

@@ -128,14 +128,15 @@ type Refused struct{ Reason string }
 
 func (e *Refused) Error() string { return e.Reason }
 
-// head is the head of the next request.
+// head is the head of the next request. The bound of the output is left to the
+// adapter, which knows the person's, the model's and the wire's.
 func (s *Session) head(info model.Info) session.RequestHead {
 	provider, name, ok := strings.Cut(info.Ref, "/")
 	if !ok {
 		provider, name, _ = strings.Cut(s.modelRef(), "/")
 	}
 	h := session.RequestHead{
-		Config: session.Params{Provider: provider, Model: name, ReasoningEffort: s.effort(), MaxTokens: info.MaxOutput},
+		Config: session.Params{Provider: provider, Model: name, ReasoningEffort: s.effort()},
 		System: s.cfg.System,
 		Tools:  s.Tools().Schemas(),
 	}

@@ -280,5 +280,8 @@ func (m *models) adapter(r config.ModelRef, p config.Provider, key string) (mode
 	}
 	info := lookup(p, r.Name)
 	info.Ref = r.String()
+	if n := m.cfg.Limits.MaxTokens; n > 0 {
+		info.Budget = n
+	}
 	return modelClient{c, info}, nil
 }

@@ -99,6 +99,9 @@ type Info struct {
 	// Window is the context window and MaxOutput the output limit, in tokens;
 	// 0 means not known.
 	Window, MaxOutput int64
+	// Budget is the output that requests ask for at most, 0 where that is
+	// MaxOutput. Providers count it against the window, used or not.
+	Budget int64
 	// Efforts are the reasoning efforts that the model takes, in rising order;
 	// empty when it takes none.
 	Efforts []string
@@ -106,6 +109,14 @@ type Info struct {
 	Images bool
 	// Price is in USD per million tokens, nil when not known.
 	Price *Price
+}
+
+// OutputBudget is the room that an answer needs in the window, 0 when not known.
+func (i Info) OutputBudget() int64 {
+	if i.Budget > 0 && (i.MaxOutput == 0 || i.Budget < i.MaxOutput) {
+		return i.Budget
+	}
+	return i.MaxOutput
 }
 
 // Cost returns what a call cost in USD, false where the price is not known.

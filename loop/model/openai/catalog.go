@@ -42,7 +42,7 @@ var table = sync.OnceValue(func() map[string]entry {
 	m := map[string]entry{}
 	deep := func(name string, images bool) {
 		m["deepseek/"+name] = entry{
-			Info:    model.Info{Window: 1_000_000, MaxOutput: 384_000, Images: images, Efforts: []string{"off", "low", "high", "max"}},
+			Info:    model.Info{Window: 1_000_000, MaxOutput: 384_000, Budget: deepseekMaxTokens, Images: images, Efforts: []string{"off", "low", "high", "max"}},
 			efforts: []string{"low", "high", "max"},
 		}
 	}
