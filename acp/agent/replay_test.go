@@ -158,6 +158,36 @@ func replayEqualsLive(t *testing.T) {
 	}
 }
 
+// A terminal is the client's that ran the command. Another client, and the same
+// one later, has none of that id: a load shows what was in it.
+func TestReplayShowsTextForTerminals(t *testing.T) {
+	bubble(t, options{caps: terminalCaps()}, func(r *rig) {
+		serve(r, terminalCaps())
+		id := r.open()
+		r.permissions(acp.PermissionOptionKindAllowOnce)
+		r.model.add(calls("", toolCall{"c", "bash", args("command", "make")}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		r.close(id)
+		n := len(r.Updates(id))
+		r.load(id)
+		shown := false
+		for _, u := range r.Updates(id)[n:] {
+			if u.ToolCall == nil {
+				continue
+			}
+			for _, c := range u.ToolCall.Content {
+				if c.Terminal != nil {
+					t.Errorf("a load shows the terminal %s", c.Terminal.TerminalID)
+				}
+				shown = shown || c.Content != nil && c.Content.Content.Text != nil && strings.Contains(c.Content.Content.Text.Text, "from the terminal")
+			}
+		}
+		if !shown {
+			t.Error("a load does not show what was in the terminal")
+		}
+	})
+}
+
 // C5: a process that died in a tool leaves a call that the load closes.
 func TestC5CutSession(t *testing.T) {
 	bubble(t, options{}, func(r *rig) {

@@ -199,7 +199,7 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 		}
 		return one(acp.SessionUpdate{ToolCall: p.toolCall(d)})
 	case *session.ToolResult:
-		return one(acp.SessionUpdate{ToolCallUpdate: toolResult(d)})
+		return one(acp.SessionUpdate{ToolCallUpdate: toolResult(d, replay)})
 	case *session.TodoWrite:
 		return one(p.plan(d.Todos))
 	case *session.Compaction:
@@ -406,7 +406,10 @@ func (p *projection) toolCall(d *session.ToolCall) *acp.ToolCall {
 // a diff there is none: an edit's answer holds the whole file.
 const maxRawOutput = 16 << 10
 
-func toolResult(d *session.ToolResult) *acp.ToolCallUpdate {
+// toolResult is how a call ended. A replay shows the text that the model read in
+// the place of a terminal: it was another client's, or is long released, and its
+// id may by now be that of another one.
+func toolResult(d *session.ToolResult, replay bool) *acp.ToolCallUpdate {
 	b := d.Block()
 	u := &acp.ToolCallUpdate{ToolCallID: b.CallID, Status: acp.ToolCallStatusCompleted}
 	if b.IsError {
@@ -414,7 +417,7 @@ func toolResult(d *session.ToolResult) *acp.ToolCallUpdate {
 	}
 	if m := d.Meta; m != nil {
 		u.Content = wireDiffs(m.Diffs)
-		if m.TerminalID != "" {
+		if m.TerminalID != "" && !replay {
 			u.Content = append(u.Content, acp.ToolCallContent{Terminal: &acp.Terminal{TerminalID: m.TerminalID}})
 		}
 		u.Locations = wireLocations(m.Locations)
