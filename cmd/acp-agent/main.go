@@ -29,7 +29,7 @@ func run(args []string) int {
 		return report(os.Stderr, fmt.Errorf("taking stdout: %w", err))
 	}
 	surviveBrokenPipes()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
 
 	cmd, err := parse(args, stdout, os.Stderr)
@@ -41,6 +41,16 @@ func run(args []string) int {
 	}
 	a := &app{flags: cmd.flags, env: config.OSEnv(), stdin: os.Stdin, stdout: stdout, stderr: os.Stderr}
 	return report(os.Stderr, cmd.run(ctx, a))
+}
+
+// endSignals are those that end the process in order. A hangup, the end of the
+// terminal or of the ssh session, is one of them unless nohup said otherwise.
+func endSignals() []os.Signal {
+	s := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		s = append(s, syscall.SIGHUP)
+	}
+	return s
 }
 
 // exit codes.
