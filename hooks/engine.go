@@ -210,6 +210,16 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 	b.entries = append(b.entries, e)
 }
 
+// Payload is what the dialect's handlers would get on stdin for the call.
+func (s *Set) Payload(dialect string, c *Call) ([]byte, error) {
+	for _, d := range s.opts.Dialects {
+		if d.Name() == dialect {
+			return d.Payload(c)
+		}
+	}
+	return nil, fmt.Errorf("there is no dialect %s", dialect)
+}
+
 // heldReason says why the handler is not to be started, or "".
 func heldReason(h *Handler) string {
 	switch {

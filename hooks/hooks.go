@@ -66,6 +66,16 @@ var absent = map[Event]string{
 	"WorktreeCreate": "this agent makes no worktrees", "WorktreeRemove": "this agent makes no worktrees",
 }
 
+// Events are the events that this agent has, in the order of a session.
+func Events() []Event {
+	return []Event{
+		SessionStart, InstructionsLoaded, UserPromptExpand, UserPromptSubmit, PreModelRequest, PostModelRequest,
+		PreToolUse, PermissionRequest, PermissionDenied, PostToolUse, PostToolUseFailure, PostToolBatch,
+		Notification, Stop, StopFailure, Interrupt, PreCompact, PostCompact, PreModelSwitch, PostModelSwitch,
+		CwdChanged, ConfigChange, SessionEnd,
+	}
+}
+
 // Absent says why an event of the vendors never comes in this agent; "" when it
 // does, and for names that are no event at all. A dialect reports the hooks of
 // such an event and runs none of them.

@@ -21,8 +21,8 @@ type commonFlags struct {
 	LogLevel    string   `help:"What the debug log holds: debug, info, warn or error ($$ACP_AGENT_LOG_LEVEL)." placeholder:"LEVEL"`
 	LogFile     string   `help:"Where the debug log goes; default stderr ($$ACP_AGENT_LOG_FILE)." placeholder:"FILE"`
 	Trace       string   `help:"Write every protocol line to a file ($$ACP_AGENT_TRACE)." placeholder:"FILE"`
-	ClaudeHooks []string `help:"Extra settings file with Claude Code hooks, trusted; repeatable ($$ACP_AGENT_CLAUDE_HOOKS)." placeholder:"FILE" sep:"none"`
-	CodexHooks  []string `help:"Extra hooks.json of Codex, trusted; repeatable ($$ACP_AGENT_CODEX_HOOKS)." placeholder:"FILE" sep:"none"`
+	ClaudeHooks []string `help:"Extra settings file, or plugin directory, with Claude Code hooks, trusted; repeatable ($$ACP_AGENT_CLAUDE_HOOKS)." placeholder:"FILE" sep:"none"`
+	CodexHooks  []string `help:"Extra hooks.json, or plugin directory, of Codex, trusted; repeatable ($$ACP_AGENT_CODEX_HOOKS)." placeholder:"FILE" sep:"none"`
 	NoHooks     bool     `help:"Run no hooks ($$ACP_AGENT_NO_HOOKS)."`
 }
 

@@ -77,7 +77,7 @@ func (w *wiring) describeHooks(cwd string) string {
 	if !w.cfg.Hooks.Enabled {
 		return "Hooks are switched off."
 	}
-	set, problems := loadHooks(w.cfg, cwd, hookOptions{})
+	set, problems := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, prompter: prompter{w.models}})
 	defer set.Close()
 	var b bytes.Buffer
 	listHooks(&b, w.cfg, set.Handlers(), problems)

@@ -2,13 +2,10 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
-	"time"
 
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
@@ -25,17 +22,6 @@ type hooksCmd struct {
 type hooksListCmd struct {
 	Dir  string `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
 	JSON bool   `name:"json" help:"Print one JSON object a line."`
-}
-
-type hooksCheckCmd struct {
-	Event   string        `arg:"" help:"Event, such as Stop or PreToolUse."`
-	Dir     string        `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
-	Tool    string        `help:"Tool of a tool event by this agent's name, such as bash." placeholder:"NAME"`
-	Input   string        `help:"Arguments of the tool, as JSON." placeholder:"JSON" default:"{}"`
-	Prompt  string        `help:"Prompt of UserPromptSubmit." placeholder:"TEXT"`
-	Active  bool          `help:"Set stop_hook_active, as on a continued turn."`
-	JSON    bool          `name:"json" help:"Print one JSON object."`
-	Timeout time.Duration `help:"Time limit of the whole check." default:"10m" placeholder:"SPAN"`
 }
 
 type hooksTrustCmd struct {
@@ -55,7 +41,7 @@ func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, set *hooks.Se
 	if abs, err = directory(dir); err != nil {
 		return nil, "", nil, nil, err
 	}
-	set, problems = loadHooks(cfg, abs, hookOptions{})
+	set, problems = loadHooks(cfg, abs, hookOptions{mcp: noSession{}, prompter: lazyPrompter{a, cfg}})
 	return cfg, abs, set, problems, nil
 }
 
@@ -142,122 +128,6 @@ func listHooks(w io.Writer, cfg *config.Config, handlers []hooks.Handler, proble
 	for _, p := range problems {
 		fmt.Fprintf(w, "problem: %s\n", oneLine(p.String()))
 	}
-}
-
-// Run runs the hooks of an event and shows what came of it.
-func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
-	if !json.Valid([]byte(c.Input)) {
-		return &usageError{"--input is not JSON: give the tool's arguments as an object, such as '{\"command\":\"ls\"}'"}
-	}
-	_, dir, set, problems, err := a.hooksOf(c.Dir)
-	if err != nil {
-		return err
-	}
-	defer set.Close()
-	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
-	defer cancel()
-	call := &hooks.Call{
-		Event: hooks.Event(c.Event), SessionID: "00000000-0000-7000-8000-000000000000",
-		Cwd: dir, ProjectDir: dir, Mode: "default", Prompt: c.Prompt, StopHookActive: c.Active,
-		TurnID: "00000000-0000-7000-8000-000000000001", PromptID: "00000000-0000-7000-8000-000000000001",
-	}
-	switch call.Event {
-	case hooks.SessionStart:
-		call.Source = "startup"
-	case hooks.SessionEnd:
-		call.Reason = "other"
-	}
-	if c.Tool != "" {
-		call.Tool = &hooks.Tool{Name: c.Tool, Input: json.RawMessage(c.Input), CallID: "call_check"}
-	}
-	for _, p := range problems {
-		fmt.Fprintf(a.stderr, "problem: %s\n", oneLine(p.String()))
-	}
-	batch := set.Match(call)
-	if batch == nil {
-		return a.noHooks(set, c.Event)
-	}
-	outcome := batch.Run(ctx)
-	if c.JSON {
-		enc := json.NewEncoder(a.stdout)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(outcome)
-	}
-	out := bufio.NewWriter(a.stdout)
-	showOutcome(out, outcome)
-	return out.Flush()
-}
-
-// noHooks says that an event fires nothing, and which events would.
-func (a *app) noHooks(set *hooks.Set, event string) error {
-	var events []string
-	for _, h := range set.Handlers() {
-		if !slices.Contains(events, string(h.Event)) {
-			events = append(events, string(h.Event))
-		}
-	}
-	if len(events) == 0 {
-		events = []string{"none"}
-	}
-	_, err := fmt.Fprintf(a.stdout, "No hook listens to %s with these values. Events with hooks: %s.\n", event, strings.Join(events, ", "))
-	return err
-}
-
-func showOutcome(w io.Writer, o *hooks.Outcome) {
-	for i := range o.Runs {
-		r := &o.Runs[i]
-		fmt.Fprintf(w, "%s: %s", r.Handler, r.Decision)
-		if r.ExitCode != nil {
-			fmt.Fprintf(w, ", exit %d", *r.ExitCode)
-		}
-		fmt.Fprintf(w, ", %d ms\n  ran:    %s\n", r.Duration.Milliseconds(), clip(r.Command, 160))
-		if r.Stderr != "" {
-			fmt.Fprintf(w, "  stderr: %s\n", clip(r.Stderr, 160))
-		}
-		if r.Reason != "" {
-			fmt.Fprintf(w, "  why:    %s\n", oneLine(r.Reason))
-		}
-	}
-	effects := effects(o)
-	if len(effects) == 0 {
-		effects = []string{"nothing: the agent goes on as if there were no hook"}
-	}
-	for _, e := range effects {
-		fmt.Fprintf(w, "effect: %s\n", e)
-	}
-}
-
-// effects says what an outcome would do, one line each.
-func effects(o *hooks.Outcome) []string {
-	var out []string
-	say := func(label string, texts ...hooks.Text) {
-		for _, t := range texts {
-			out = append(out, fmt.Sprintf("%s (%s): %q", label, t.Handler, t.Text))
-		}
-	}
-	if o.Halted {
-		say("the turn ends, the person is told", o.HaltReason)
-	}
-	if o.Blocked {
-		out = append(out, "the event is blocked")
-	}
-	say("reason", o.Reasons...)
-	say("the model is told", o.Contexts...)
-	if o.Decision != "" {
-		say("permission "+string(o.Decision), o.DecisionReason)
-	}
-	if o.UpdatedInput != nil {
-		out = append(out, "the tool runs on "+string(o.UpdatedInput))
-	}
-	if o.ReplaceOutput != nil {
-		say("the tool's result becomes", *o.ReplaceOutput)
-	}
-	say("the person is told", o.Messages...)
-	say("the person is told by the agent", o.Notices...)
-	if o.Title != "" {
-		out = append(out, fmt.Sprintf("the session is called %q", o.Title))
-	}
-	return out
 }
 
 // Run trusts a project's hooks.

@@ -68,6 +68,17 @@ func ToolName(native string) string {
 	return native
 }
 
+// NativeName is the agent's name of one of the vendor's tools, and of its own;
+// other names stay.
+func NativeName(name string) string {
+	for _, t := range tools {
+		if t.name == name || contains(legacy[t.name], name) {
+			return t.native
+		}
+	}
+	return name
+}
+
 // toolNames are the names that matchers are tested on: the vendor's first, then
 // its former ones and the agent's own.
 func toolNames(native string) []string {

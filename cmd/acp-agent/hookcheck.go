@@ -1,0 +1,299 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/hooks"
+	"acp-agent/hooks/claudecode"
+)
+
+// hooksCheckCmd is acp-agent hooks check.
+type hooksCheckCmd struct {
+	Event   string        `arg:"" help:"Event, such as Stop or PreToolUse."`
+	Dir     string        `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
+	Tool    string        `help:"Tool of a tool event by this agent's name or Claude Code's, such as bash." placeholder:"NAME"`
+	Input   string        `help:"Arguments of the tool, as JSON." placeholder:"JSON" default:"{}"`
+	Output  string        `help:"What the tool put out, for events after it ran." placeholder:"TEXT"`
+	Prompt  string        `help:"Prompt of UserPromptSubmit." placeholder:"TEXT"`
+	Message string        `help:"Last text of the model, for Stop." placeholder:"TEXT"`
+	Active  bool          `help:"Set stop_hook_active, as on a continued turn."`
+	JSON    bool          `name:"json" help:"Print one JSON object."`
+	Timeout time.Duration `help:"Time limit of the whole check." default:"10m" placeholder:"SPAN"`
+}
+
+// noSession stands for the MCP servers of a session where there is none.
+type noSession struct{}
+
+// CallTool implements hooks.MCPCaller.
+func (noSession) CallTool(context.Context, string, string, json.RawMessage) (string, bool, error) {
+	return "", false, errors.New("MCP servers are connected in sessions only: try this hook in one")
+}
+
+// lazyPrompter looks for a model only when a hook asks it something.
+type lazyPrompter struct {
+	a   *app
+	cfg *config.Config
+}
+
+// Ask implements hooks.Prompter.
+func (p lazyPrompter) Ask(ctx context.Context, name, question string) (string, error) {
+	m, err := newModels(p.cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return "", err
+	}
+	return prompter{m}.Ask(ctx, name, question)
+}
+
+// Run runs the hooks of an event and shows what came of it.
+func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
+	if err := c.valid(); err != nil {
+		return err
+	}
+	cfg, dir, set, problems, err := a.hooksOf(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer set.Close()
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	call := c.call(dir, cfg.Model.Name)
+	for _, p := range problems {
+		fmt.Fprintf(a.stderr, "problem: %s\n", oneLine(p.String()))
+	}
+	batch := set.Match(call)
+	if batch == nil {
+		return a.noHooks(set, c.Event)
+	}
+	payloads := payloadsOf(set, batch, call)
+	outcome := batch.Run(ctx)
+	if c.JSON {
+		enc := json.NewEncoder(a.stdout)
+		enc.SetEscapeHTML(false)
+		return enc.Encode(struct {
+			*hooks.Outcome
+			Payloads map[string]string
+		}{outcome, payloads})
+	}
+	out := bufio.NewWriter(a.stdout)
+	for _, dialect := range []string{"claude-code", "codex"} {
+		if p, ok := payloads[dialect]; ok {
+			fmt.Fprintf(out, "stdin (%s): %s\n", dialect, clip(p, 2000))
+		}
+	}
+	showOutcome(out, outcome)
+	return out.Flush()
+}
+
+// valid says what of the command line cannot be checked.
+func (c *hooksCheckCmd) valid() error {
+	ev := hooks.Event(c.Event)
+	if why := hooks.Absent(ev); why != "" {
+		return &usageError{c.Event + " never comes here: " + why}
+	}
+	if !slices.Contains(hooks.Events(), ev) {
+		for _, known := range hooks.Events() {
+			if strings.EqualFold(string(known), c.Event) {
+				return &usageError{fmt.Sprintf("there is no event %q: names are case-sensitive, say %s", c.Event, known)}
+			}
+		}
+		var names []string
+		for _, known := range hooks.Events() {
+			names = append(names, string(known))
+		}
+		return &usageError{fmt.Sprintf("there is no event %q: the events are %s", c.Event, strings.Join(names, ", "))}
+	}
+	if ofTool(ev) && c.Tool == "" {
+		return &usageError{c.Event + " is about a tool: name one, such as --tool bash --input '{\"command\":\"ls\"}'"}
+	}
+	var args map[string]json.RawMessage
+	if json.Unmarshal([]byte(c.Input), &args) != nil || args == nil {
+		return &usageError{"--input is not JSON: give the tool's arguments as an object, such as '{\"command\":\"ls\"}'"}
+	}
+	return nil
+}
+
+func ofTool(ev hooks.Event) bool {
+	switch ev {
+	case hooks.PreToolUse, hooks.PermissionRequest, hooks.PermissionDenied, hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PostToolBatch:
+		return true
+	}
+	return false
+}
+
+// call is the occasion to try, with values of a made-up session.
+func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
+	const id = "00000000-0000-7000-8000-00000000000"
+	call := &hooks.Call{
+		Event: hooks.Event(c.Event), SessionID: id + "0", Model: model,
+		Cwd: dir, ProjectDir: dir, Mode: "default", Prompt: c.Prompt, StopHookActive: c.Active,
+		TurnID: id + "1", PromptID: id + "1", Trigger: "manual",
+	}
+	if c.Message != "" {
+		call.LastAssistantMessage = &c.Message
+	}
+	switch call.Event {
+	case hooks.SessionStart:
+		call.Source = "startup"
+	case hooks.SessionEnd:
+		call.Reason = "other"
+	case hooks.PermissionDenied:
+		call.Reason = "A rule denies this call."
+	case hooks.Notification:
+		call.Fields = map[string]any{"message": "Permission needed: ls", "notification_type": "permission_prompt"}
+	case hooks.StopFailure:
+		call.Fields = map[string]any{"error": "server_error", "error_details": "HTTP 500"}
+	case hooks.InstructionsLoaded:
+		call.Fields = map[string]any{"file_path": dir + "/AGENTS.md", "memory_type": "Project", "load_reason": "session_start"}
+	case hooks.CwdChanged:
+		call.Fields = map[string]any{"old_cwd": dir, "new_cwd": dir}
+	case hooks.ConfigChange:
+		call.Fields = map[string]any{"source": "user_settings"}
+	case hooks.PreModelSwitch, hooks.PostModelSwitch:
+		call.Fields = map[string]any{"from_model": model, "to_model": model, "requested_model": model, "source": "picker"}
+	case hooks.UserPromptExpand:
+		call.Fields = map[string]any{"expansion_type": "slash_command", "command_name": "check", "command_args": ""}
+	}
+	if c.Tool == "" {
+		return call
+	}
+	t := hooks.Tool{Name: claudecode.NativeName(c.Tool), Input: json.RawMessage(c.Input), CallID: "call_check"}
+	switch call.Event {
+	case hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PostToolBatch:
+		t.Output = c.Output
+		code := 0
+		if call.Event == hooks.PostToolUseFailure {
+			// One call stands for both: see hooks.Call.
+			call.Event, t.Failed, code = hooks.PostToolUse, true, 1
+		}
+		if t.Name == "bash" {
+			t.ExitCode = &code
+			t.Response, _ = json.Marshal(hooks.BashResponse{Stdout: c.Output, ExitCode: code})
+		}
+	}
+	if call.Event == hooks.PostToolBatch {
+		call.Tools = []hooks.Tool{t}
+	} else {
+		call.Tool = &t
+	}
+	return call
+}
+
+// payloadsOf is what the handlers that will be started get on stdin, by dialect.
+func payloadsOf(set *hooks.Set, batch hooks.Batch, call *hooks.Call) map[string]string {
+	out := map[string]string{}
+	for _, r := range batch.Runs() {
+		if _, ok := out[r.Dialect]; ok {
+			continue
+		}
+		p, err := set.Payload(r.Dialect, call)
+		if err != nil {
+			p = []byte(err.Error())
+		}
+		out[r.Dialect] = string(p)
+	}
+	return out
+}
+
+// noHooks says that an event fires nothing, and which events would.
+func (a *app) noHooks(set *hooks.Set, event string) error {
+	var events []string
+	for _, h := range set.Handlers() {
+		if !slices.Contains(events, string(h.Event)) {
+			events = append(events, string(h.Event))
+		}
+	}
+	if len(events) == 0 {
+		events = []string{"none"}
+	}
+	_, err := fmt.Fprintf(a.stdout, "No hook listens to %s with these values. Events with hooks: %s.\n", event, strings.Join(events, ", "))
+	return err
+}
+
+// claudeVariable finds variables of Claude Code in a command.
+var claudeVariable = regexp.MustCompile(`\$\{?(CLAUDE_[A-Z_]+)`)
+
+// unset names the variables in a command that people expect of Claude Code and
+// that no hook has ever had (facts 7.6).
+func unset(command string) []string {
+	var out []string
+	for _, m := range claudeVariable.FindAllStringSubmatch(command, -1) {
+		switch name := m[1]; {
+		case strings.HasPrefix(name, "CLAUDE_CODE_"), strings.HasPrefix(name, "CLAUDE_PLUGIN_"), slices.Contains(out, name):
+		case slices.Contains([]string{"CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CLAUDE_EFFORT", "CLAUDE_PID", "CLAUDE_CONFIG_DIR"}, name):
+		default:
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+func showOutcome(w io.Writer, o *hooks.Outcome) {
+	for i := range o.Runs {
+		r := &o.Runs[i]
+		fmt.Fprintf(w, "%s: %s", r.Handler, r.Decision)
+		if r.ExitCode != nil {
+			fmt.Fprintf(w, ", exit %d", *r.ExitCode)
+		}
+		fmt.Fprintf(w, ", %d ms\n  ran:    %s\n", r.Duration.Milliseconds(), clip(r.Command, 160))
+		if r.Stderr != "" {
+			fmt.Fprintf(w, "  stderr: %s\n", clip(r.Stderr, 160))
+		}
+		if r.Reason != "" {
+			fmt.Fprintf(w, "  why:    %s\n", oneLine(r.Reason))
+		}
+		for _, name := range unset(r.Command) {
+			fmt.Fprintf(w, "  note:   $%s is never set for a hook: what it stands for is in the JSON on stdin\n", name)
+		}
+	}
+	effects := effects(o)
+	if len(effects) == 0 {
+		effects = []string{"nothing: the agent goes on as if there were no hook"}
+	}
+	for _, e := range effects {
+		fmt.Fprintf(w, "effect: %s\n", e)
+	}
+}
+
+// effects says what an outcome would do, one line each.
+func effects(o *hooks.Outcome) []string {
+	var out []string
+	say := func(label string, texts ...hooks.Text) {
+		for _, t := range texts {
+			out = append(out, fmt.Sprintf("%s (%s): %q", label, t.Handler, t.Text))
+		}
+	}
+	if o.Halted {
+		say("the turn ends, the person is told", o.HaltReason)
+	}
+	if o.Blocked {
+		out = append(out, "the event is blocked")
+	}
+	say("reason", o.Reasons...)
+	say("the model is told", o.Contexts...)
+	if o.Decision != "" {
+		say("permission "+string(o.Decision), o.DecisionReason)
+	}
+	if o.UpdatedInput != nil {
+		out = append(out, "the tool runs on "+string(o.UpdatedInput))
+	}
+	if o.ReplaceOutput != nil {
+		say("the tool's result becomes", *o.ReplaceOutput)
+	}
+	say("the person is told", o.Messages...)
+	say("the person is told by the agent", o.Notices...)
+	if o.Title != "" {
+		out = append(out, fmt.Sprintf("the session is called %q", o.Title))
+	}
+	return out
+}
