@@ -71,6 +71,8 @@ type wireRig struct {
 	// shown is the text that was streamed of each message, kept what was
 	// committed of it.
 	shown, kept map[string]string
+	// said is the answers' text in the order in which it was shown.
+	said strings.Builder
 }
 
 // newWireRig starts a session with a model.
@@ -164,6 +166,9 @@ func (r *wireRig) Delta(_ context.Context, id string, c *session.Chunk) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.shown[id] += c.Text
+	if c.Type == session.ChunkText {
+		r.said.WriteString(c.Text)
+	}
 }
 
 // Progress implements loop.Observer.
@@ -211,7 +216,8 @@ func (r *wireRig) lastText() string {
 }
 
 // verify reads the file and checks it, and that what was shown is what was
-// kept: of a message that was committed every letter, once.
+// kept, every letter once: of each message that was committed, and of all that
+// the model is sent, which holds what came of answers that were cut, too.
 func (r *wireRig) verify() {
 	r.t.Helper()
 	if err := r.Close(context.Background(), "other"); err != nil {
@@ -229,6 +235,17 @@ func (r *wireRig) verify() {
 		if r.shown[id] != text {
 			r.t.Errorf("message %s: %q was shown, %q kept", id, r.shown[id], text)
 		}
+	}
+	var sent strings.Builder
+	for _, m := range got.State.Messages {
+		for _, b := range m.Content {
+			if m.Role == session.RoleAssistant && b.Type == session.BlockText {
+				sent.WriteString(b.Text)
+			}
+		}
+	}
+	if diff := cmp.Diff(r.said.String(), sent.String()); diff != "" {
+		r.t.Errorf("-shown +sent to the model:\n%s", diff)
 	}
 	for at, n := range r.look.seen {
 		if n != 1 {
