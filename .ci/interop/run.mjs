@@ -1,55 +1,33 @@
 // Drives the built agent with independent clients against an independent mock of
 // the model APIs, and validates every frame.
 //
-//   node run.mjs AGENT SCHEMA.json
+//   node run.mjs AGENT SCHEMA.json [REGEXP]
+//
+// The regular expression picks checks by their names.
 //
 // Everything happens on loopback and in temporary directories.
 import assert from "node:assert/strict";
 import fs from "node:fs";
-import os from "node:os";
 import path from "node:path";
+import { acpx } from "./acpx.mjs";
+import { Harness, KEY } from "./harness.mjs";
 import { lastUser, reason, startModel, takeRequests } from "./model.mjs";
 import { acpxExec, withSDK } from "./peers.mjs";
-import { Validator } from "./validate.mjs";
+import { registry } from "./registry.mjs";
+import { sdk } from "./sdk.mjs";
 
 const [agent, schema] = process.argv.slice(2).map((p) => path.resolve(p));
+const h = new Harness(agent, schema, process.argv[4]);
 const mock = await startModel();
-let failed = 0;
 
 const providers = [
-  { model: "deepseek/deepseek-chat", env: { DEEPSEEK_API_KEY: "sk-interop-0123456789", DEEPSEEK_BASE_URL: `${mock.url}/v1` } },
-  { model: "openai/gpt-5.5", env: { OPENAI_API_KEY: "sk-interop-0123456789", OPENAI_BASE_URL: `${mock.url}/v1` } },
-  { model: "anthropic/claude-sonnet-5-5", env: { ANTHROPIC_API_KEY: "sk-interop-0123456789", ANTHROPIC_BASE_URL: mock.url } },
+  { model: "deepseek/deepseek-chat", env: { DEEPSEEK_API_KEY: KEY, DEEPSEEK_BASE_URL: `${mock.url}/v1` } },
+  { model: "openai/gpt-5.5", env: { OPENAI_API_KEY: KEY, OPENAI_BASE_URL: `${mock.url}/v1` } },
+  { model: "anthropic/claude-sonnet-5-5", env: { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: mock.url } },
 ];
 
-// place makes a home and a working directory that are gone afterwards.
-function place(env) {
-  const dir = fs.mkdtempSync(path.join(os.tmpdir(), "acp-interop-"));
-  const home = path.join(dir, "home");
-  const cwd = path.join(dir, "work");
-  fs.mkdirSync(home);
-  fs.mkdirSync(cwd);
-  return { dir, cwd: fs.realpathSync(cwd), options: { cwd, env: { PATH: process.env.PATH, HOME: home, TERM: "dumb", ...env } } };
-}
-
-async function check(name, env, body) {
-  const at = place(env);
-  takeRequests(mock);
-  try {
-    const got = await body(at);
-    const v = new Validator(schema);
-    for (const f of got.frames) v.add(f);
-    assert.deepEqual(v.bad, [], "frames against the schema");
-    assert.ok(v.ok > 0, "no frame was checked");
-    for (const f of got.frames) assert.ok(!f.includes("sk-interop-"), "a key is on the wire");
-    console.log(`ok   ${name}: ${v.ok} frames valid`);
-  } catch (err) {
-    failed++;
-    console.log(`FAIL ${name}\n${String(err.stack ?? err).replaceAll(/^/gm, "     ")}`);
-  } finally {
-    fs.rmSync(at.dir, { recursive: true, force: true });
-  }
-}
+// A check of this file has the model's requests to itself.
+const check = (name, env, body) => h.check(name, env, (at) => (takeRequests(mock), body(at)));
 
 const said = (updates) =>
   updates.filter((u) => u.sessionUpdate === "agent_message_chunk").map((u) => u.content.text).join("");
@@ -136,6 +114,10 @@ await check("acpx: no key is an authentication error", {}, async (at) => {
   return got;
 });
 
+await sdk(h, mock);
+await acpx(h, mock);
+await registry(h);
+
 await mock.stop();
-console.log(failed ? `${failed} failed` : "all passed");
-process.exit(failed ? 1 : 0);
+console.log(h.failed ? `${h.failed} failed` : `all ${h.passed} passed`);
+process.exit(h.failed ? 1 : 0);

@@ -9,22 +9,30 @@ import readline from "node:readline";
 import { pathToFileURL } from "node:url";
 import Ajv from "ajv/dist/2020.js";
 
+const known = new Map();
+
+// read compiles a schema once: it is large, and the checks are many.
+function read(schemaFile) {
+  if (known.has(schemaFile)) return known.get(schemaFile);
+  const schema = JSON.parse(fs.readFileSync(schemaFile, "utf8"));
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
+  ajv.addSchema(schema, "acp");
+  // The schema marks each definition with the method that it belongs to.
+  const out = { ajv, requests: {}, responses: {}, notifications: {} };
+  for (const [name, def] of Object.entries(schema.$defs)) {
+    const method = def["x-method"];
+    if (!method) continue;
+    if (/Response$/.test(name)) out.responses[method] = name;
+    else if (/Notification$/.test(name)) out.notifications[method] = name;
+    else out.requests[method] = name;
+  }
+  known.set(schemaFile, out);
+  return out;
+}
+
 export class Validator {
   constructor(schemaFile) {
-    const schema = JSON.parse(fs.readFileSync(schemaFile, "utf8"));
-    this.ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
-    this.ajv.addSchema(schema, "acp");
-    // The schema marks each definition with the method that it belongs to.
-    this.requests = {};
-    this.responses = {};
-    this.notifications = {};
-    for (const [name, def] of Object.entries(schema.$defs)) {
-      const method = def["x-method"];
-      if (!method) continue;
-      if (/Response$/.test(name)) this.responses[method] = name;
-      else if (/Notification$/.test(name)) this.notifications[method] = name;
-      else this.requests[method] = name;
-    }
+    Object.assign(this, read(schemaFile));
     // Both sides number their own requests, so that one id may stand for two
     // open ones: a list for each.
     this.open = new Map();
@@ -43,8 +51,9 @@ export class Validator {
     return check(value) ? null : check.errors;
   }
 
-  // add takes the next line of the wire.
-  add(text) {
+  // add takes the next line of the wire. from, where it is known, is "agent" or
+  // "client": it tells apart what both sides have asked with one id.
+  add(text, from = "") {
     this.line++;
     if (!text.trim()) return;
     let m;
@@ -54,23 +63,24 @@ export class Validator {
       return this.fault("is not JSON", text.slice(0, 120));
     }
     if (m.jsonrpc !== "2.0") return this.fault("has no jsonrpc 2.0", m.jsonrpc ?? null);
-    if (m.method !== undefined) return this.call(m);
+    const asker = { agent: "client", client: "agent" }[from] ?? "";
+    if (m.method !== undefined) return this.call(m, from);
     if ("error" in m) {
       const errors = this.matches("Error", m.error);
       errors ? this.fault("Error", errors) : this.ok++;
       // Of two open requests with one id the newer is meant: the agent asks
       // while the client's prompt is open, not the other way round.
-      this.open.get(JSON.stringify(m.id))?.pop();
+      this.open.get(asker + JSON.stringify(m.id))?.pop();
       return undefined;
     }
-    if ("result" in m) return this.result(m);
+    if ("result" in m) return this.result(m, asker);
     return this.fault("has no method, result or error", m);
   }
 
-  call(m) {
+  call(m, from) {
     const isRequest = "id" in m;
     if (isRequest) {
-      const key = JSON.stringify(m.id);
+      const key = from + JSON.stringify(m.id);
       this.open.set(key, [...(this.open.get(key) ?? []), m.method]);
     }
     const name = (isRequest ? this.requests : this.notifications)[m.method];
@@ -83,8 +93,8 @@ export class Validator {
     errors ? this.fault(name, errors) : this.ok++;
   }
 
-  result(m) {
-    const asked = this.open.get(JSON.stringify(m.id)) ?? [];
+  result(m, asker) {
+    const asked = this.open.get(asker + JSON.stringify(m.id)) ?? [];
     if (asked.length === 0) return this.fault("answers an id that nobody asked with", m.id);
     let first = null;
     for (let i = 0; i < asked.length; i++) {
