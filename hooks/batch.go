@@ -139,7 +139,9 @@ func (b *batch) result(e *entry, out *Outcome) Run {
 	switch {
 	case e.held != "":
 		r.Decision, r.Reason = Held, e.held
-		out.Notices = append(out.Notices, b.text(e, e.note))
+		if e.note != "" {
+			out.Notices = append(out.Notices, b.text(e, e.note))
+		}
 		return r
 	case e.async:
 		r.Decision, r.Reason = Pass, "it goes on in the background"

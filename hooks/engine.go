@@ -195,7 +195,11 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 		if !s.firstLocked(heldKey(h)) {
 			return
 		}
-		e.held, e.note = why, heldNotice(h, why)
+		e.held = why
+		if h.Why != "" || h.Trust != TrustRejected {
+			// Who rejected it need not be told that it does not run.
+			e.note = heldNotice(h, why)
+		}
 	} else if h.Once {
 		if s.spent[h.ID()] {
 			return

@@ -19,6 +19,7 @@ type hookOptions struct {
 	deliver  func(t hooks.Text, rewake bool)
 	notify   func(hooks.Text)
 	envFile  func(sessionID string) string
+	session  string // its id
 	// previous is the session's engine until now, when files have changed.
 	previous *hooks.Set
 }
@@ -49,9 +50,18 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hoo
 	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
 	set := hooks.NewEngine(hooks.Options{
 		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: hooks.OpenTrust(cfg.StateDir),
-		SpillDir: filepath.Join(cfg.StateDir, "hook-output"), Deliver: o.deliver, Notify: o.notify, Previous: o.previous,
+		SpillDir: spillDir(cfg, o.session), Deliver: o.deliver, Notify: o.notify, Previous: o.previous,
 	})
 	return set, append(problems, more...)
+}
+
+// spillDir is where a session keeps what hooks wrote beyond the limit; "" where
+// nothing is kept.
+func spillDir(cfg *config.Config, id string) string {
+	if cfg.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(cfg.StateDir, "hook-output", id)
 }
 
 // pluginData is where plugins that the person names keep their data.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,7 +38,7 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 	}
 	s := &sessionHooks{w: w, cwd: p.Header.Cwd, said: map[string]bool{}}
 	s.opts = hookOptions{
-		mcp: mcp, prompter: prompter{w.models},
+		mcp: mcp, prompter: prompter{w.models}, session: p.Header.ID,
 		envFile: func(id string) string {
 			path := w.envFile(id)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -84,6 +86,35 @@ func (s *sessionHooks) reload() (loop.Reloaded, bool) {
 	opts.previous = s.set
 	s.set, s.problems = loadHooks(s.w.cfg, s.cwd, opts)
 	return loop.Reloaded{Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed}, true
+}
+
+// forgetHookFiles removes what is kept of a session for its hooks: transcripts,
+// which hold the whole conversation, long outputs, exported variables.
+func (w *wiring) forgetHookFiles(id string) error {
+	dir := w.cfg.StateDir
+	if dir == "" || id == "" || !filepath.IsLocal(id) || strings.ContainsAny(id, `/\*?[`) {
+		return nil
+	}
+	files := []string{w.envFile(id)}
+	for _, pattern := range []string{
+		filepath.Join("transcripts", "claude-code", "*", id+".jsonl"),
+		filepath.Join("transcripts", "codex", "sessions", "*", "*", "*", "rollout-*-"+id+".jsonl"),
+	} {
+		found, err := fs.Glob(os.DirFS(dir), filepath.ToSlash(pattern))
+		if err != nil {
+			return err
+		}
+		for _, f := range found {
+			files = append(files, filepath.Join(dir, filepath.FromSlash(f)))
+		}
+	}
+	var errs []error
+	for _, f := range files {
+		if err := os.Remove(f); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(spillDir(w.cfg, id)))...)
 }
 
 // source is Claude Code's name for where a settings file belongs.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -166,7 +165,13 @@ func (w *wiring) Delete(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	return s.Delete(ctx, id)
+	if err := s.Delete(ctx, id); err != nil {
+		return err
+	}
+	if err := w.forgetHookFiles(id); err != nil {
+		return fmt.Errorf("deleting session %s: its log is gone, but what its hooks were given is not: %w", id, err)
+	}
+	return nil
 }
 
 // system is a session's system prompt: the agent's own, with the client's behind
@@ -242,7 +247,6 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		}
 		if hs != nil {
 			hs.close()
-			_ = os.Remove(w.envFile(h.ID)) // most sessions have none
 		}
 		if err := sh.Close(); err != nil {
 			w.log.Warn("the session's shell was not closed cleanly", "session", h.ID, "error", err)
