@@ -305,7 +305,7 @@ func TestHeldIsSaidOnceAndApproved(t *testing.T) {
 	if s = mk(); len(s.Held()) != 0 || h.Trust != TrustRejected {
 		t.Errorf("a rejected handler is asked about again: %s", h.Trust)
 	}
-	if out := s.Match(&Call{Event: Stop}).Run(t.Context()); len(out.Notices) != 0 || len(out.Runs) != 1 || out.Runs[0].Decision != Held {
+	if out := s.Match(&Call{Event: Stop}).Run(t.Context()); len(out.Notices) != 1 || len(out.Runs) != 2 || out.Runs[0].Decision != Held {
 		t.Errorf("who rejected a handler is told that it does not run: %+v", out)
 	}
 }
