@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,9 @@ import (
 )
 
 // doctorCmd is acp-agent doctor.
-type doctorCmd struct{}
+type doctorCmd struct {
+	Offline bool `help:"Ask no provider which models it serves."`
+}
 
 // finding is one line of the doctor's report.
 type finding struct {
@@ -24,7 +27,7 @@ type finding struct {
 
 // Run says what is there, what is missing and how to get it. It fails when the
 // agent could not run a turn.
-func (doctorCmd) Run(a *app) error {
+func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 	found := []finding{{"ok", "acp-agent", version() + " (" + runtime.GOOS + "/" + runtime.GOARCH + ")"}}
 	cfg, err := a.config()
 	if err != nil {
@@ -32,6 +35,9 @@ func (doctorCmd) Run(a *app) error {
 	} else {
 		found = append(found, checkConfig(cfg), checkState(cfg))
 		found = append(found, checkModels(cfg)...)
+		if !c.Offline {
+			found = append(found, checkServed(ctx, cfg)...)
+		}
 		found = append(found, checkHooks(cfg)...)
 	}
 	found = append(found, checkPrograms()...)

@@ -54,6 +54,18 @@ func (p *Poster) Post(ctx context.Context, body []byte) (*http.Response, error) 
 	return BoundErrors(req, p.client.Do)
 }
 
+// Get asks for the address itself.
+func (p *Poster) Get(ctx context.Context) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header = p.header.Clone()
+	req.Header.Del("Content-Type")
+	req.Header.Set("Accept", "application/json")
+	return BoundErrors(req, p.client.Do)
+}
+
 var errOrigin = errors.New("it redirects to another server, which is not followed")
 
 // sameOrigin is a transport that refuses every other origin.
