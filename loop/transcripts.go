@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"acp-agent/hooks"
@@ -30,8 +31,9 @@ type transcript struct {
 }
 
 func newTranscripts(cfg *Config, h session.Header) *transcripts {
+	_, name, _ := strings.Cut(cfg.ModelRef, "/")
 	return &transcripts{cfg: cfg, files: map[string]*transcript{}, meta: hooks.TranscriptMeta{
-		SessionID: h.ID, Cwd: h.Cwd, Version: cfg.Version, CreatedAt: h.CreatedAt, System: cfg.System,
+		SessionID: h.ID, Cwd: h.Cwd, Version: cfg.Version, Model: name, CreatedAt: h.CreatedAt, System: cfg.System,
 	}}
 }
 
@@ -73,7 +75,7 @@ func (ts *transcripts) open(dialect string) (*transcript, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the transcript: %w", err)
 	}
-	f := &transcript{t: tr, file: file, path: path}
+	f := &transcript{t: tr, file: file, path: path, ents: entries{mode: ts.cfg.Mode}}
 	err = ts.cfg.History(func(ev session.Event) error { return f.add(ev) })
 	if err == nil {
 		err = f.write()
@@ -141,16 +143,27 @@ func (f *transcript) write() error {
 type entries struct {
 	calls map[string]*hooks.Tool
 	turn  string
+	// model is the one that was switched to last; "" stands for the configured.
+	model string
+	mode  string
 }
 
 func (x *entries) of(ev session.Event) []hooks.Entry {
-	e := hooks.Entry{Time: ev.Time, Seq: ev.Seq, TurnID: x.turn}
+	e := hooks.Entry{Time: ev.Time, Seq: ev.Seq, TurnID: x.turn, Mode: x.mode}
 	switch d := ev.Data.(type) {
 	case *session.TurnStart:
 		if x.turn = d.ID; x.turn == "" {
 			x.turn = fmt.Sprintf("turn-%d", d.Turn)
 		}
-		e.Kind, e.TurnID = hooks.EntryTurnStart, x.turn
+		e.Kind, e.TurnID, e.Model = hooks.EntryTurnStart, x.turn, x.model
+	case *session.ModeSet:
+		x.mode = d.Mode
+		return nil
+	case *session.ConfigSet:
+		if d.ID == ConfigModel {
+			_, x.model, _ = strings.Cut(d.Value, "/")
+		}
+		return nil
 	case *session.TurnEnd:
 		e.Kind = hooks.EntryTurnEnd
 	case *session.UserMessage:

@@ -211,3 +211,33 @@ func TestAbsentEvents(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// What the person has switched off is listed, and not told in every session;
+// what a repository has switched off is told.
+func TestOwnSwitchIsQuiet(t *testing.T) {
+	const stop = `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}]}}`
+	const off = "[features]\nhooks = false\n"
+	for _, c := range []struct {
+		user, project string
+		want          int
+	}{{off, "", 0}, {"", off, 1}, {"", "", 2}} {
+		dir := t.TempDir()
+		home, cwd := filepath.Join(dir, "home"), filepath.Join(dir, "p")
+		write(t, filepath.Join(home, "hooks.json"), stop)
+		write(t, filepath.Join(home, "config.toml"), c.user)
+		write(t, filepath.Join(cwd, ".codex", "hooks.json"), strings.Replace(stop, `"x"`, `"y"`, 1))
+		write(t, filepath.Join(cwd, ".codex", "config.toml"), c.project)
+		files, _ := Discover(DiscoverOptions{CodexHome: home, Cwd: cwd})
+		d, _ := New(Options{Files: files})
+		var matched, run int
+		for _, h := range d.Match(&hooks.Call{Event: hooks.Stop}) {
+			matched++
+			if h.Why == "" {
+				run++
+			}
+		}
+		if len(d.Handlers()) != 2 || run != c.want || matched < run || c.user != "" && matched > 0 || c.project != "" && matched != 2 {
+			t.Errorf("%+v: %d handlers, %d matched, %d run", c, len(d.Handlers()), matched, run)
+		}
+	}
+}

@@ -45,6 +45,8 @@ type ext struct {
 	mcp          *mcpTool
 	codexHash    string
 	file         *File
+	// quiet: switched off by who would be told of it, so it is listed only.
+	quiet bool
 }
 
 var (
@@ -150,7 +152,7 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, 
 		h.Why = why
 	}
 	if f.off != "" {
-		h.Why = f.off
+		h.Why, x.quiet = f.off, f.ownSwitch
 	}
 	h.Hash = hooks.HashHandler(Name, h.Event, h.Matcher, h.Raw)
 	d.applyState(f, g, c, h)
@@ -174,6 +176,7 @@ func (d *Dialect) applyState(f *File, g *group, c *handler, h *hooks.Handler) {
 	}
 	if s.enabled != nil && !*s.enabled && h.Why == "" {
 		h.Why = "it is switched off (enabled = false) in Codex's own [hooks.state]"
+		h.Ext.(*ext).quiet = true
 	}
 	if f.Layer.NeedsTrust() && !f.projectUntrusted && s.trustedHash == h.Ext.(*ext).codexHash {
 		h.Trust = hooks.TrustTrusted
@@ -197,7 +200,7 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 	var out []*hooks.Handler
 	for _, h := range hs {
 		// An invalid matcher never matches; it was reported when it was read.
-		if m := h.Ext.(*ext).matcher; m != nil && m.matches(s) {
+		if x := h.Ext.(*ext); !x.quiet && x.matcher != nil && x.matcher.matches(s) {
 			out = append(out, h)
 		}
 	}

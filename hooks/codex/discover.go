@@ -41,8 +41,10 @@ type File struct {
 	data   []byte // for line and column; nil for TOML
 	// managed: an administrator's, which runs unasked.
 	managed bool
-	// off says why none of its handlers runs.
-	off string
+	// off says why none of its handlers runs; ownSwitch that the person or the
+	// administrator has switched them off, who need not be told in each session.
+	off       string
+	ownSwitch bool
 	// projectUntrusted: Codex's own config says so of the project.
 	projectUntrusted bool
 	state            map[string]hookState
@@ -348,9 +350,9 @@ func (d *finder) switches() {
 		f.state = d.state
 		switch {
 		case d.enabled != nil && !*d.enabled && f.Layer != hooks.LayerExplicit:
-			f.off = fmt.Sprintf("hooks are switched off by [features] in %s", d.enabledAt)
+			f.off, f.ownSwitch = fmt.Sprintf("hooks are switched off by [features] in %s", d.enabledAt), true
 		case d.managedOnly != "" && !f.managed:
-			f.off = fmt.Sprintf("%s allows managed hooks only", d.managedOnly)
+			f.off, f.ownSwitch = fmt.Sprintf("%s allows managed hooks only", d.managedOnly), true
 		}
 	}
 }
