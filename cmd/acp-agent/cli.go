@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -28,7 +29,7 @@ type commonFlags struct {
 
 // commandLine is the whole command line.
 type commandLine struct {
-	commonFlags
+	commonFlags `embed:"" group:"Flags of every command:"`
 
 	Serve    serveCmd    `cmd:"" default:"1" help:"Speak ACP on stdin and stdout: the default."`
 	Demo     demoCmd     `cmd:"" help:"Show a turn that stop hooks continue: wire, log and model transcript. Needs no key and no network."`
@@ -81,7 +82,7 @@ func parseTree(args []string, stdout, stderr io.Writer) (*command, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, &usageError{err.Error() + ": see `" + helpCommand(args) + "`"}
+		return nil, &usageError{err.Error() + ": see `" + helpCommand(parser, args) + "`"}
 	}
 	c := &command{flags: line.flags()}
 	c.run = func(ctx context.Context, a *app) error {
@@ -128,14 +129,18 @@ func parseServe(args []string) (f config.Flags, ok bool) {
 	return f, true
 }
 
-// helpCommand names the help that fits a wrong command line.
-func helpCommand(args []string) string {
-	for _, cmd := range []string{"demo", "exec", "hooks", "sessions", "snapshot", "doctor", "login", "version"} {
-		if len(args) > 0 && args[0] == cmd {
-			return "acp-agent " + cmd + " --help"
+// helpCommand names the help that fits a wrong command line: that of the command
+// that it names first.
+func helpCommand(parser *kong.Kong, args []string) string {
+	node := parser.Model.Node
+	for _, arg := range args {
+		i := slices.IndexFunc(node.Children, func(n *kong.Node) bool { return n.Name == arg })
+		if i < 0 {
+			break
 		}
+		node = node.Children[i]
 	}
-	return "acp-agent --help"
+	return node.FullPath() + " --help"
 }
 
 func (l *commandLine) flags() config.Flags {

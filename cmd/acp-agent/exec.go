@@ -14,7 +14,7 @@ import (
 type execCmd struct {
 	Dir    string `short:"C" help:"Working directory; default the current one." placeholder:"DIR"`
 	JSON   bool   `name:"json" help:"Print the session's events, one JSON object a line, instead of the answer."`
-	Mode   string `help:"Permission mode: default (what would be asked is refused: nobody is there), acceptEdits, plan or bypassPermissions ($$ACP_AGENT_MODE)." enum:",default,acceptEdits,plan,bypassPermissions" default:"" placeholder:"MODE"`
+	Mode   string `help:"Permission mode: default (what would be asked is refused: nobody is there), acceptEdits, plan or bypassPermissions ($$ACP_AGENT_MODE)." placeholder:"MODE"`
 	Prompt string `arg:"" help:"What to do; - reads it from stdin."`
 }
 

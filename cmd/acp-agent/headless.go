@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"acp-agent/acp"
 	"acp-agent/acp/agent"
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/loop"
@@ -39,7 +40,7 @@ func (a *app) exec(ctx context.Context, r execRequest) error {
 	}
 	cfg, err := w.Session(ctx, &agent.SessionParams{Header: h, Roots: []string{r.Dir}})
 	if err != nil {
-		return &config.Error{What: "starting the session", Err: err}
+		return startError(err)
 	}
 	out := &headless{w: a.stdout, stderr: a.stderr, json: r.JSON}
 	cfg.Observer, cfg.Asker = out, out
@@ -65,6 +66,16 @@ func (a *app) exec(ctx context.Context, r execRequest) error {
 		return err
 	}
 	return exitOf(reason, perr)
+}
+
+// startError is a session's failure to start without the protocol's code, which
+// says nothing on a command line.
+func startError(err error) error {
+	text := err.Error()
+	if wire, ok := errors.AsType[*acp.Error](err); ok {
+		text = wire.Message
+	}
+	return &config.Error{What: "starting the session: " + text, Err: err}
 }
 
 // exitOf says by the exit code whether the turn did what was asked.
@@ -131,6 +142,9 @@ func (o *headless) Event(_ context.Context, ev session.Event) {
 		}
 	case *session.ToolCall:
 		fmt.Fprintf(o.stderr, "tool %s %s\n", d.Name, oneLine(d.Arguments))
+	case *session.ModelRetry:
+		wait := time.Duration(d.DelayMs) * time.Millisecond
+		fmt.Fprintf(o.stderr, "retry %d of %d in %s: %s\n", d.Retry, d.Max, wait.Round(100*time.Millisecond), oneLine(d.Failure.Message))
 	case *session.Notice:
 		fmt.Fprintf(o.stderr, "%s: %s\n", d.Severity, oneLine(d.Text))
 	case *session.TurnEnd:
@@ -161,6 +175,10 @@ func (o *headless) Ask(_ context.Context, q *loop.Question) (string, error) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	fmt.Fprintf(o.stderr, "refused (nobody to ask): %s: run with --mode acceptEdits or bypassPermissions, or add an allow rule to the config file\n", q.View.Title)
+	mode := "bypassPermissions"
+	if q.Kind == tool.KindEdit {
+		mode = "acceptEdits"
+	}
+	fmt.Fprintf(o.stderr, "refused (nobody to ask): %s: run with --mode %s, or add an allow rule to the config file\n", q.View.Title, mode)
 	return "reject_once", nil
 }

@@ -36,6 +36,9 @@ func (a *app) serve(ctx context.Context) error {
 			fmt.Fprintf(trace, "%s %s\n", dir, line)
 		}
 	}
+	if isTerminal(a.stdin) {
+		fmt.Fprintln(a.stderr, "acp-agent: waiting for an ACP client on stdin, which is a terminal: editors start this command; see `acp-agent --help`, or end it with Ctrl-D")
+	}
 	ag := agent.New(rt.agentConfig())
 	var mux acp.Mux
 	ag.Register(&mux)

@@ -261,6 +261,10 @@ func (c *sessionsVerifyCmd) Run(ctx context.Context, a *app) error {
 			names = append(names, infos[i].ID)
 		}
 	}
+	if len(names) == 0 {
+		fmt.Fprintln(a.stderr, "No sessions are stored: there is nothing to verify.")
+		return nil
+	}
 	bad := 0
 	for _, name := range names {
 		path, err := a.logPath(ctx, name)

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -130,15 +131,51 @@ func Load(f Flags, env Env) (*Config, error) {
 	c.setState(f.StateDir)
 	c.setLimits()
 	c.setHooks(f)
-	c.Effort = first(env.Get("ACP_AGENT_EFFORT"), c.file.Effort)
+	var err error
+	if c.Effort, err = oneOf("effort", efforts, said{env.Get("ACP_AGENT_EFFORT"), "ACP_AGENT_EFFORT"}, said{c.file.Effort, c.File}); err != nil {
+		return nil, err
+	}
+	mode, err := oneOf("permission mode", modes, said{f.Mode, "--mode"}, said{env.Get("ACP_AGENT_MODE"), "ACP_AGENT_MODE"}, said{c.file.Permissions.Mode, c.File})
+	if err != nil {
+		return nil, err
+	}
 	c.Permissions = Permissions{
-		Mode:  first(f.Mode, env.Get("ACP_AGENT_MODE"), c.file.Permissions.Mode, "default"),
+		Mode:  first(mode, modes[0]),
 		Allow: c.file.Permissions.Allow, Ask: c.file.Permissions.Ask, Deny: c.file.Permissions.Deny,
 		RememberProject: c.file.Permissions.Remember == "project",
 	}
 	c.Fork = c.file.Unstable.Fork
 	c.Client = Client{Terminal: orTrue(c.file.Client.Terminal), Files: orTrue(c.file.Client.Files)}
 	return c, nil
+}
+
+// The permission modes, the default first, and the reasoning efforts.
+var (
+	modes   = []string{"default", "acceptEdits", "plan", "bypassPermissions"}
+	efforts = []string{"off", "low", "medium", "high", "max"}
+)
+
+// said is a value and where it was given.
+type said struct{ value, where string }
+
+// oneOf returns the first value that was given. One that is not allowed is an
+// error: a mistyped mode must not quietly be another one.
+func oneOf(what string, allowed []string, values ...said) (string, error) {
+	for _, v := range values {
+		switch {
+		case v.value == "":
+		case slices.Contains(allowed, v.value):
+			return v.value, nil
+		default:
+			return "", &Error{What: fmt.Sprintf("%s: there is no %s %q", v.where, what, v.value), Do: "use " + orList(allowed), Usage: true}
+		}
+	}
+	return "", nil
+}
+
+func orList(words []string) string {
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // loadFile reads the config file. A default file that is not there is fine; one

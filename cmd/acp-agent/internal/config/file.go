@@ -156,9 +156,9 @@ func (f *file) check() error {
 		value   string
 		allowed []string
 	}{
-		"permissions.mode":     {f.Permissions.Mode, []string{"default", "acceptEdits", "plan", "bypassPermissions"}},
+		"permissions.mode":     {f.Permissions.Mode, modes},
 		"permissions.remember": {f.Permissions.Remember, []string{"session", "project"}},
-		"effort":               {f.Effort, []string{"off", "low", "medium", "high", "max"}},
+		"effort":               {f.Effort, efforts},
 		"log_level":            {f.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
 		if v.value != "" && !slices.Contains(v.allowed, v.value) {
