@@ -25,13 +25,14 @@ type Conn struct {
 	stream jsonrpc2.ObjectStream
 	log    *slog.Logger
 
-	mu      sync.Mutex
-	closed  bool                      // no further calls or requests are taken
-	lastID  uint64                    // of our own requests; a number space apart from the client's
-	calls   map[uint64]chan<- Message // open calls; each channel has room for its one answer
-	serving map[string]*inflight      // open requests of the client by IDKey
-	ended   chan struct{}             // closed with closed
-	handler sync.WaitGroup            // Add only under mu and while not closed
+	mu       sync.Mutex
+	refusing bool                      // no further requests are taken
+	closed   bool                      // no further calls are made
+	lastID   uint64                    // of our own requests; a number space apart from the client's
+	calls    map[uint64]chan<- Message // open calls; each channel has room for its one answer
+	serving  map[string]*inflight      // open requests of the client by IDKey
+	ended    chan struct{}             // closed with closed
+	handler  sync.WaitGroup            // Add only under mu and while not refusing
 }
 
 // inflight is a request of the client that has not been answered.

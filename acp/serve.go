@@ -29,7 +29,9 @@ type ServeOptions struct {
 
 // Serve runs the agent's side of a connection until the client hangs up (nil), the stream breaks (its
 // error) or ctx ends (ctx's error). Then it admits nothing more, cancels the contexts of all requests,
-// waits for their handlers for at most Grace, lets the answers out, and closes the stream.
+// waits for their handlers for at most Grace, lets the answers out, and closes the stream. Calls fail from
+// a hang-up on. When ctx ends the client is still there: handlers that end may call it, as they must to
+// release what it holds for them.
 func Serve(ctx context.Context, stream jsonrpc2.ObjectStream, mux *Mux, opts ServeOptions) error {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
@@ -54,12 +56,14 @@ func Serve(ctx context.Context, stream jsonrpc2.ObjectStream, mux *Mux, opts Ser
 	var err error
 	select {
 	case err = <-l.broken:
+		c.end()
 	case <-ctx.Done():
 		err = ctx.Err()
+		c.refuse()
 	}
-	c.end()
 	cancel()
-	c.wait(opts.Grace)
+	c.wait(opts.Grace, l.broken)
+	c.end()
 	cerr := rpc.Close() // flushes and closes the stream; waits for both, within the stream's own bound
 	close(l.release)
 	if errors.Is(err, io.EOF) {
@@ -73,18 +77,26 @@ type quiet struct{}
 
 func (quiet) Printf(string, ...any) {}
 
-// end stops the intake: open calls fail, no request is admitted any more.
+// refuse stops the intake: no request is admitted any more.
+func (c *Conn) refuse() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refusing = true
+}
+
+// end stops the intake and fails open calls.
 func (c *Conn) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.refusing = true
 	if !c.closed {
 		c.closed = true
 		close(c.ended)
 	}
 }
 
-// wait waits for the handlers, at most for d.
-func (c *Conn) wait(d time.Duration) {
+// wait waits for the handlers, at most for d. A client that hangs up meanwhile answers no more calls.
+func (c *Conn) wait(d time.Duration, broken <-chan error) {
 	done := make(chan struct{})
 	go func() { // ends with the last handler
 		c.handler.Wait()
@@ -92,13 +104,19 @@ func (c *Conn) wait(d time.Duration) {
 	}()
 	t := time.NewTimer(d)
 	defer t.Stop()
-	select {
-	case <-done:
-	case <-t.C:
-		c.mu.Lock()
-		n := len(c.serving)
-		c.mu.Unlock()
-		c.log.Warn("acp: requests are still running after the connection ended; leaving them", "requests", n, "grace", d)
+	for {
+		select {
+		case <-done:
+			return
+		case <-broken: // once
+			c.end()
+		case <-t.C:
+			c.mu.Lock()
+			n := len(c.serving)
+			c.mu.Unlock()
+			c.log.Warn("acp: requests are still running after the connection ended; leaving them", "requests", n, "grace", d)
+			return
+		}
 	}
 }
 
@@ -283,7 +301,7 @@ func AfterReply(ctx context.Context, fn func()) {
 func (c *Conn) open(key string, f *inflight) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
+	if c.refusing {
 		return InternalError("the agent is shutting down")
 	}
 	if _, dup := c.serving[key]; dup {

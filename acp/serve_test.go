@@ -404,6 +404,62 @@ func TestServeContextAndGrace(t *testing.T) {
 	})
 }
 
+// When Serve's context ends the client is still there: what a handler asks it on the way out is answered,
+// until it hangs up. Requests are refused meanwhile.
+func TestServeContextLeavesCalls(t *testing.T) {
+	for _, hangUp := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var mux acp.Mux
+			var conn *acp.Conn
+			released := make(chan error, 1)
+			acp.HandleRequest(&mux, acp.MethodInitialize, func(ctx context.Context, _ *acp.InitializeRequest) (func() (*acp.InitializeResponse, error), error) {
+				return func() (*acp.InitializeResponse, error) {
+					<-ctx.Done()
+					released <- conn.Call(context.WithoutCancel(ctx), acp.MethodTerminalRelease, &acp.ReleaseTerminalRequest{SessionID: "s", TerminalID: "t"}, nil)
+					return &acp.InitializeResponse{ProtocolVersion: 1}, nil
+				}, nil
+			})
+			ctx, cancel := context.WithCancel(t.Context())
+			start := time.Now()
+			c := acptest.Start(t, func(_ context.Context, s *stdio.Stream) error {
+				_ = acp.Serve(ctx, s, &mux, acp.ServeOptions{OnConn: func(c *acp.Conn) { conn = c }, Grace: time.Minute})
+				return nil
+			})
+			answer := make(chan struct{})
+			acptest.Handle(c, acp.MethodTerminalRelease, func(context.Context, *acp.ReleaseTerminalRequest) (*acp.ReleaseTerminalResponse, error) {
+				<-answer
+				return &acp.ReleaseTerminalResponse{}, nil
+			})
+			p := c.Go(acp.MethodInitialize, &acp.InitializeRequest{ProtocolVersion: 1})
+			synctest.Wait()
+			cancel()
+			c.WaitFrame(t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodTerminalRelease })
+			synctest.Wait()
+			if err := c.Call(t.Context(), acp.MethodSessionList, struct{}{}, nil); code(err) != acp.CodeInternalError {
+				t.Errorf("a request after the end of ctx: %v", err)
+			}
+			if hangUp {
+				c.Hangup()
+			} else {
+				close(answer)
+			}
+			if err := <-released; errors.Is(err, acp.ErrClosed) != hangUp {
+				t.Errorf("hung up %v: the release ends with %v", hangUp, err)
+			}
+			if err := p.Wait(t.Context(), nil); err != nil {
+				t.Errorf("the open request: %v", err)
+			}
+			c.WaitEnd(t.Context())
+			if hangUp {
+				close(answer)
+			}
+			if took := time.Since(start); took > time.Second { // fake time
+				t.Errorf("it took %v", took)
+			}
+		})
+	}
+}
+
 // A stream whose peer has stopped reading breaks Serve's loop with the write error.
 func TestServeWriteError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
