@@ -131,7 +131,15 @@ func (f *fakeModels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"error":{"message":"refused: %s","type":"invalid_request_error"}}`, err)
 		return
 	}
-	answer := wire.write(answerTo(said))
+	reply := answerTo(said)
+	write := wire.write
+	if strings.Contains(string(body), `"thinking":{"type":"disabled"}`) {
+		reply.thinking = ""
+		if provider == "deepseek" {
+			write = writeChat(false)
+		}
+	}
+	answer := write(reply)
 	var now fault
 	if f.rand != nil && f.rand.Float64() < f.rate {
 		now = f.faults[f.rand.IntN(len(f.faults))]

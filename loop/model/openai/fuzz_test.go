@@ -55,6 +55,9 @@ func FuzzDecoder(f *testing.F) {
 	for _, q := range quirks {
 		f.Add([]byte(q.body))
 	}
+	for name := range captures {
+		f.Add([]byte(capture(f, name)))
+	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		r := decode(bytes.NewReader(body))
 		open := map[int]session.BlockType{}

@@ -37,6 +37,14 @@ func collect(seq func(func(session.Chunk, error) bool)) result {
 	return r
 }
 
+func (r result) blocks() []session.Block {
+	var a session.Assembler
+	for i := range r.chunks {
+		a.Add(&r.chunks[i])
+	}
+	return a.Blocks(true)
+}
+
 // String writes a result in one line a block, for comparing.
 func (r result) String() string {
 	var a session.Assembler
