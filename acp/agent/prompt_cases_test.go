@@ -315,8 +315,10 @@ func TestSteer(t *testing.T) {
 		}, says("second"))
 		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
 		settle(r)
-		if err := steer(); err != nil {
-			t.Fatal(err)
+		for range 2 {
+			if err := steer(); err != nil {
+				t.Fatal(err)
+			}
 		}
 		close(release)
 		r.stops(p, acp.StopReasonEndTurn)
@@ -330,6 +332,15 @@ func TestSteer(t *testing.T) {
 		got := conversation(r.Updates(id)[n:])
 		if len(got) != 4 || !strings.HasPrefix(got[2], "user") || !strings.Contains(got[2], "<to the> left") {
 			t.Errorf("a load shows %q", got)
+		}
+		ids := map[string]bool{}
+		for _, u := range r.Updates(id)[n:] {
+			if u.UserMessageChunk != nil {
+				ids[u.UserMessageChunk.MessageID] = true
+			}
+		}
+		if len(ids) != 3 || ids[""] {
+			t.Errorf("three messages with the ids %v: clients join what has none, or the same", ids)
 		}
 		r.refused(agent.MethodSteer, &agent.SteerRequest{SessionID: id}, -32602)
 	})

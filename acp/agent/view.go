@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"acp-agent/loop"
 	"acp-agent/loop/permission"
 	"acp-agent/loop/tool"
+	"acp-agent/loop/tool/file"
 	"acp-agent/session"
 )
 
@@ -39,10 +41,13 @@ func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
 	if dir := st.Config[loop.ConfigCwd]; dir != "" {
 		cwd = dir
 	}
-	env := &tool.Env{Cwd: cwd, Roots: cfg.Roots, Files: cfg.Files, Environ: cfg.Environ, Seen: tool.NewSeen(), Progress: func(tool.Progress) {}}
+	// Files on the disk: a call is described for its title and its place, often in
+	// a load, before whose answer the client knows no session to be asked in.
+	env := &tool.Env{Cwd: cwd, Roots: cfg.Roots, Files: file.Disk(cfg.Roots), Environ: cfg.Environ, Seen: tool.NewSeen(), Progress: func(tool.Progress) {}}
 	base := cfg.Tools
 	v := &view{agent: a, id: st.Header.ID, env: env}
 	v.proj = projection{
+		id:      v.id,
 		notices: caps.Session != nil && caps.Session.Notices != nil, compaction: caps.Session != nil && caps.Session.Compaction != nil,
 		plans: caps.Plan != nil, tools: func() *tool.Registry { return base }, env: env, options: a.options, window: a.window,
 		title: st.Title, used: st.Used, now: loop.Settings{Mode: cmp.Or(st.Mode, cfg.Mode), Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
@@ -142,6 +147,7 @@ func (v *view) Ask(ctx context.Context, q *loop.Question) (string, error) {
 // projection turns events into updates. It is the same for live and replay; a
 // replay also shows what live has streamed as deltas.
 type projection struct {
+	id string // the session's
 	// What the client takes beyond the baseline.
 	notices, compaction, plans bool
 	tools                      func() *tool.Registry
@@ -185,9 +191,10 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 		}
 	case *session.SteeringMessage:
 		// What the person said into a running turn is part of the conversation;
-		// what a stop hook said was never shown.
+		// what a stop hook said was never shown. Its id is made of its place: it
+		// keeps two in a row apart, and apart from a prompt that follows.
 		if replay && d.Source.Kind == session.SourceClient {
-			return userChunks(&session.UserMessage{Content: d.Content})
+			return userChunks(&session.UserMessage{ID: fmt.Sprintf("%s-steering-%d", p.id, ev.Seq), Content: d.Content})
 		}
 	case *session.AssistantMessage:
 		if replay {
