@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"strings"
+	"time"
 
 	"acp-agent/hooks"
 	"acp-agent/loop/model"
@@ -73,6 +74,7 @@ func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.
 		_, name, _ := strings.Cut(ref, "/")
 		_, old, _ := strings.Cut(from, "/")
 		fields := map[string]any{"from_model": old, "to_model": name, "requested_model": name, "source": "picker"}
+		s.cacheFields(fields, ref)
 		if from != ref && s.hasHooks(hooks.PreModelSwitch) {
 			c := &hooks.Call{Event: hooks.PreModelSwitch, Fields: fields}
 			s.fill(c)
@@ -100,6 +102,25 @@ func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.
 		}
 		return s.commit(ctx)
 	})
+}
+
+// cacheTTL is how long a provider keeps a prompt's cache at least.
+const cacheTTL = 5 * time.Minute
+
+// cacheFields say what a switch to the model costs: the context that its cache
+// has to be filled with (facts 1.3, PreModelSwitch).
+func (s *Session) cacheFields(fields map[string]any, ref string) {
+	var tokens int64
+	if s.state.Used != nil {
+		tokens = s.state.Used.Usage.Context()
+	}
+	cost, pricing := 0.0, "default"
+	if _, info, err := s.cfg.Models.Client(ref); err == nil && info.Price != nil {
+		cost, pricing = float64(tokens)*info.Price.CacheWrite/1e6, "catalog"
+	}
+	fields["context_tokens"], fields["cache_ttl"], fields["pricing"] = tokens, "5m", pricing
+	fields["prompt_cache_warm"] = tokens > 0 && s.cfg.Now().Sub(s.state.Updated) < cacheTTL
+	fields["estimated_cache_write_usd"] = cost
 }
 
 // SetCwd moves the session to another directory, when it is loaded with one.
