@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -204,7 +205,7 @@ func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string,
 			return say("%s: %s", c.name, current)
 		}
 		if err := l.set(ctx, c.name, args); err != nil {
-			return say("%v", err)
+			return say("%s", plain(err))
 		}
 		return say("%s: %s", c.name, args)
 	case "hooks":
@@ -217,6 +218,15 @@ func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string,
 		fmt.Fprintf(&b, "/%s %s\n    %s\n", c.name, c.hint, c.description)
 	}
 	return say("%s", strings.TrimSpace(b.String()))
+}
+
+// plain is why a setting was refused, for a person: without the words of the wire.
+func plain(err error) string {
+	var e *acp.Error
+	if errors.As(err, &e) {
+		return strings.TrimPrefix(strings.TrimPrefix(e.Message, "invalid params: value: "), "invalid request: ")
+	}
+	return err.Error()
 }
 
 func (l *live) status(ctx context.Context) string {

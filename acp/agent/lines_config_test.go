@@ -301,6 +301,9 @@ func commandsWork(t *testing.T) {
 				t.Errorf("%s does not say %q: %s", text, want, r.Text(id))
 			}
 		}
+		if strings.Contains(r.Text(id), "invalid params") || strings.Contains(r.Text(id), "-32602") {
+			t.Errorf("a person is told in the words of the wire: %s", r.Text(id))
+		}
 		if r.model.asked() != 0 {
 			t.Errorf("a command of the agent's own went to the model")
 		}
