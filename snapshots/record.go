@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Record runs scenarios against a live model and writes what came of it:
-// session.jsonl, which is from then on the model's script, and the other
-// expectations. Then it replays each, without the model. The input is written
-// by hand before; Options.Env holds the provider's key.
+// Record runs scenarios against a live model and writes session.jsonl, which is
+// from then on the model's script: what came over the wire, delta by delta. The
+// expectations come of a replay of it, without the model, and must repeat. The
+// input is written by hand before; Options.Env holds the provider's key.
 func Record(ctx context.Context, o Options) (Report, error) {
 	switch {
 	case o.Model == "" || strings.HasPrefix(o.Model, "replay:"):

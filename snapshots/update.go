@@ -19,6 +19,12 @@ func (r *runner) update(ctx context.Context, s *Scenario, g *got, res *Result) e
 	if err := checkSecrets(r.o.Env, g.files); err != nil {
 		return err
 	}
+	if r.o.Model != "" {
+		var err error
+		if g, err = r.replayed(ctx, s, g); err != nil {
+			return err
+		}
+	}
 	names := fileNames(s.expected, g.files)
 	for _, name := range names {
 		if bytes.Equal(s.expected[name], g.files[name]) {
@@ -52,6 +58,75 @@ func (r *runner) update(ctx context.Context, s *Scenario, g *got, res *Result) e
 	}
 	res.Updated = nil
 	return fmt.Errorf("the updated scenario does not run as it says, so it was put back:\n%w", err)
+}
+
+// replayed is what the agent does when the recording answers in the provider's
+// place. That is what a scenario expects: the provider's name, the model's
+// window and its price are no part of it. The logs of the live run are put in
+// place for it and taken away again.
+func (r *runner) replayed(ctx context.Context, s *Scenario, live *got) (*got, error) {
+	logs := map[string][]byte{}
+	for name, data := range live.files {
+		if isLog(name) {
+			logs[name] = data
+		}
+	}
+	restore := func() error {
+		var err error
+		for name := range logs {
+			err = errors.Join(err, replaceFile(filepath.Join(s.Dir, name), s.expected[name]))
+		}
+		return err
+	}
+	for name, data := range logs {
+		if err := replaceFile(filepath.Join(s.Dir, name), data); err != nil {
+			return nil, errors.Join(fmt.Errorf("recording %s: %w", name, err), restore())
+		}
+	}
+	replay := &runner{r.o}
+	replay.o.Model = ""
+	res := Result{}
+	fresh, err := Load(s.Dir)
+	var g *got
+	if err == nil {
+		g = replay.observe(ctx, fresh, &res)
+	}
+	if rerr := restore(); err != nil || rerr != nil {
+		return nil, errors.Join(err, rerr)
+	}
+	if g == nil || !res.OK() {
+		return nil, fmt.Errorf("the recording does not replay, nothing was written:\n%v", &res)
+	}
+	for name, data := range logs {
+		if d, err := sameStreams(name, data, g.files[name]); err != nil || d != nil {
+			return nil, errors.Join(fmt.Errorf("the recording does not replay to what the model streamed, nothing was written: %v", d), err)
+		}
+	}
+	return g, nil
+}
+
+func isLog(name string) bool {
+	return name == logFile || laterLog.MatchString(name)
+}
+
+// sameStreams compares what the model streamed in two logs.
+func sameStreams(name string, live, replayed []byte) (*Difference, error) {
+	var streams [2][]record
+	for i, data := range [][]byte{live, replayed} {
+		lines, err := parseLines(name, data)
+		if err != nil {
+			return nil, err
+		}
+		for _, l := range lines {
+			if l.text("type") == "assistant/chunk" {
+				streams[i] = append(streams[i], l)
+			}
+		}
+	}
+	if d := compareLines(name, streams[0], streams[1]); len(d) > 0 {
+		return &d[0], nil
+	}
+	return nil, nil
 }
 
 // replaceFile writes a file, or removes it when there is nothing to hold.

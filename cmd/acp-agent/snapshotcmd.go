@@ -92,7 +92,7 @@ func recordEnv(cfg *config.Config, ref config.ModelRef) ([]string, error) {
 	if _, err := os.Stat(cfg.File); err == nil {
 		env = append(env, "ACP_AGENT_CONFIG="+cfg.File)
 	}
-	for _, name := range []string{strings.ToUpper(ref.Provider) + "_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"} {
+	for _, name := range []string{strings.ToUpper(ref.Provider) + "_BASE_URL", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR"} {
 		if v := cfg.Getenv(name); v != "" {
 			env = append(env, name+"="+v)
 		}
