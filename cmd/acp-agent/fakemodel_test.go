@@ -34,6 +34,8 @@ type fakeModels struct {
 	rand   *rand.Rand
 	faults []fault
 	rate   float64
+	// markup: calls are written into the text, as DeepSeek's models do.
+	markup bool
 	// requests are the bodies of requests that were answered in full; refused
 	// says what was wrong with those that were refused.
 	requests []string
@@ -138,6 +140,14 @@ func (f *fakeModels) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if provider == "deepseek" {
 			write = writeChat(false)
 		}
+	}
+	if f.markup && len(reply.calls) > 0 {
+		reply.text += "\n\n<｜DSML｜tool_calls>\n"
+		for _, c := range reply.calls {
+			reply.text += "<｜DSML｜invoke name=\"look\">\n" + c.text + "\n</｜DSML｜invoke>\n"
+		}
+		reply.text += "</｜DSML｜tool_calls>"
+		reply.calls = nil
 	}
 	answer := write(reply)
 	var now fault

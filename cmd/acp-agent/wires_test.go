@@ -320,6 +320,32 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 	r.verify()
 }
 
+// TestCallsWrittenAsText has DeepSeek write its calls into the text (cases R11):
+// they run, nothing of the markup is shown or sent back, also when requests fail.
+func TestCallsWrittenAsText(t *testing.T) {
+	f := newFakeModels(t)
+	f.markup = true
+	r := newWireRig(t, f, wireModels[0])
+	for i, p := range []string{"work one", "say two", "work three"} {
+		if i == 2 {
+			f.chaos(rand.New(rand.NewPCG(1, 2)), 0.5, fault500, faultEmpty)
+		}
+		if err := r.prompt(p); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.lastText(); got != finalText(p) {
+			t.Errorf("%q ends with %q", p, got)
+		}
+	}
+	if len(r.look.seen) != 4 {
+		t.Errorf("the calls that ran: %v", r.look.seen)
+	}
+	if s := r.said.String() + strings.Join(f.take(), ""); strings.Contains(s, "DSML") {
+		t.Errorf("markup in: %s", s)
+	}
+	r.verify()
+}
+
 // TestSwitchProviders switches from each provider to each other and back, in
 // the middle of a session and over a restart; every history must be one that
 // the next provider takes.
