@@ -116,7 +116,8 @@ const defined = (o) => Object.fromEntries(Object.entries(o).filter(([k, v]) => v
 export const script = (...steps) => `do ${JSON.stringify(steps)}\n`;
 
 // withEditor starts the agent, hands use(editor) a connected client and returns
-// every frame, in order, with the exit code. options: cwd, env, args, caps.
+// every frame, in order, with the exit code. options: cwd, env, args, caps,
+// initialize: false, ends: true.
 export async function withEditor(agent, options, use) {
   const child = spawn(agent, options.args ?? ["serve"], { cwd: options.cwd, env: options.env, stdio: ["pipe", "pipe", "pipe"] });
   const frames = [];
@@ -140,12 +141,15 @@ export async function withEditor(agent, options, use) {
     tap(fromAgent, "agent", frames);
     const app = serve(acp, () => ed, options.caps ?? {});
     const stream = acp.ndJsonStream(Writable.toWeb(toAgent), Readable.toWeb(fromAgent));
-    await app.connectWith(stream, async (ctx) => {
+    let used;
+    const connected = app.connectWith(stream, async (ctx) => {
       ed = new Editor(ctx, options);
       Object.assign(ed, { child, frames, exited });
       if (options.initialize !== false) ed.hello = await ed.initialize();
-      await use(ed);
+      await (used = use(ed));
     });
+    // A test of the agent's end outlives the connection.
+    await connected.catch((err) => (options.ends ? used : Promise.reject(err)));
     child.stdin.end();
     const code = await exited;
     if (code !== 0) throw new Error(`the exit code is ${code}`);

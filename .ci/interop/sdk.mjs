@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { ALL, script, withEditor } from "./editor.mjs";
 import { KEY, code, text, until } from "./harness.mjs";
 import { takeRequests } from "./model.mjs";
-import { cancels, commands, content, permissions, settings, turns } from "./turns.mjs";
+import { cancels, commands, content, ends, permissions, settings, turns } from "./turns.mjs";
 import { auth, forms, servers, services } from "./services.mjs";
 
 export async function sdk(h, mock) {
@@ -21,7 +21,7 @@ export async function sdk(h, mock) {
         fs.mkdirSync(path.join(at.home, ".config", "acp-agent"), { recursive: true });
         fs.writeFileSync(path.join(at.home, ".config", "acp-agent", "config.toml"), more.config);
       }
-      const options = { ...at.options, caps, args: ["serve", ...(more.args ?? [])], initialize: more.initialize };
+      const options = { ...at.options, caps, args: ["serve", ...(more.args ?? [])], initialize: more.initialize, ends: more.ends };
       const got = await withEditor(h.agent, options, (ed) => use(ed, at));
       await at.after?.();
       return got;
@@ -36,6 +36,7 @@ export async function sdk(h, mock) {
   await settings(edit, requests);
   await permissions(edit);
   await cancels(edit);
+  await ends(edit);
   await content(edit, openai, requests);
   await commands(edit, requests);
   await turns(edit, openai, requests);

@@ -211,6 +211,29 @@ export async function cancels(edit) {
   });
 }
 
+// ends: however the process is told to end, the prompt is answered, what was
+// started is gone, and the exit is in order.
+export async function ends(edit) {
+  const busy = bash("echo $$ > pid; sleep 100 & echo $! > child.new; mv child.new child; wait");
+  const ways = { "a hang-up": (ed) => ed.child.stdin.end(), SIGTERM: (ed) => ed.child.kill("SIGTERM"), SIGINT: (ed) => ed.child.kill("SIGINT"), SIGHUP: (ed) => ed.child.kill("SIGHUP") };
+  for (const [name, end] of Object.entries(ways)) {
+    for (const terminal of [false, true]) {
+      if (terminal && name === "a hang-up") continue; // nobody is left to ask
+      await edit(`the end in a command${terminal ? " in the client's terminal" : ""}: ${name}`, { terminal }, async (ed, at) => {
+        const id = await ed.open();
+        const open = ed.run(id, busy);
+        await until("the command runs", () => fs.existsSync(path.join(at.cwd, "child")));
+        const pids = ["pid", "child"].map((f) => Number(fs.readFileSync(path.join(at.cwd, f), "utf8")));
+        end(ed);
+        assert.equal(await open, "cancelled");
+        assert.equal(await ed.exited, 0);
+        if (terminal) assert.equal(ed.asks("terminal/release").length, 1);
+        await until("the command's processes are gone", () => pids.every((p) => !alive(p)));
+      }, { ends: true });
+    }
+  }
+}
+
 const PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 export async function content(edit, openai, requests) {
@@ -284,7 +307,8 @@ export async function commands(edit, requests) {
       assert.match((await typed("/model")).shown, /deepseek\//);
       const other = await typed("/model deepseek/deepseek-v4-pro");
       assert.ok(other.updates.some((u) => u.sessionUpdate === "config_option_update" && u.configOptions.find((o) => o.id === "model").currentValue === "deepseek/deepseek-v4-pro"));
-      assert.match((await typed("/model nope/nope")).shown, /nope/);
+      const wrong = (await typed("/model nope/nope")).shown;
+      assert.ok(/nope/.test(wrong) && !/-32602|invalid params/.test(wrong), wrong);
       const mode = await typed("/mode acceptEdits");
       assert.ok(mode.updates.some((u) => u.sessionUpdate === "current_mode_update" && u.currentModeId === "acceptEdits"));
       await typed("/hooks");
@@ -365,6 +389,12 @@ export async function turns(edit, openai, requests) {
     await ed.steer(id, "more");
     assert.equal(await open, "end_turn");
     assert.ok(ed.said(id).endsWith("and more"), ed.said(id));
+    // Each message by itself when it comes back.
+    await ed.close(id);
+    const mark = ed.mark();
+    await ed.load(id);
+    const ids = ed.updates(id, mark).filter((u) => u.sessionUpdate === "user_message_chunk").map((u) => u.messageId);
+    assert.ok(ids.length === 4 && ids.every(Boolean) && new Set(ids).size === 4, JSON.stringify(ids));
     await assert.rejects(ed.ctx.request("_acp-agent/steer", { sessionId: id, content: [] }), (e) => [-32600, -32602].includes(e.code));
   });
 

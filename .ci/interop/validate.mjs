@@ -18,7 +18,7 @@ function read(schemaFile) {
   const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
   ajv.addSchema(schema, "acp");
   // The schema marks each definition with the method that it belongs to.
-  const out = { ajv, requests: {}, responses: {}, notifications: {} };
+  const out = { ajv, requests: {}, responses: {}, notifications: {}, closed: {} };
   for (const [name, def] of Object.entries(schema.$defs)) {
     const method = def["x-method"];
     if (!method) continue;
@@ -49,6 +49,19 @@ export class Validator {
   matches(name, value) {
     const check = this.ajv.getSchema(`acp#/$defs/${name}`) ?? this.ajv.compile({ $ref: `acp#/$defs/${name}` });
     return check(value) ? null : check.errors;
+  }
+
+  // foreign reports fields that the schema does not know, at the root of what a
+  // method carries and at that of an update.
+  foreign(name, value) {
+    this.closed[name] ??= this.ajv.compile({ $ref: `acp#/$defs/${name}`, unevaluatedProperties: false });
+    const own = (e) => e.keyword === "unevaluatedProperties";
+    const errors = this.closed[name](value) ? [] : this.closed[name].errors.filter(own);
+    if (value.update) {
+      this.closed.SessionUpdate ??= this.ajv.compile({ $ref: "acp#/$defs/SessionUpdate", unevaluatedProperties: false });
+      if (!this.closed.SessionUpdate(value.update)) errors.push(...this.closed.SessionUpdate.errors.filter(own));
+    }
+    return errors.length ? errors : null;
   }
 
   // add takes the next line of the wire. from, where it is known, is "agent" or
@@ -89,7 +102,7 @@ export class Validator {
       else this.fault("has a method that the schema does not know", m.method);
       return;
     }
-    const errors = this.matches(name, m.params ?? {});
+    const errors = this.matches(name, m.params ?? {}) ?? (from === "agent" ? this.foreign(name, m.params ?? {}) : null);
     errors ? this.fault(name, errors) : this.ok++;
   }
 
@@ -99,7 +112,7 @@ export class Validator {
     let first = null;
     for (let i = 0; i < asked.length; i++) {
       const name = this.responses[asked[i]];
-      const errors = name ? this.matches(name, m.result) : null;
+      const errors = name ? (this.matches(name, m.result) ?? (asker === "client" ? this.foreign(name, m.result) : null)) : null;
       if (!errors) {
         name ? this.ok++ : this.extension++;
         asked.splice(i, 1);
