@@ -94,6 +94,7 @@ func (t *turn) newJob(c session.Call) *job {
 	}
 	j.env = s.env(c.ID)
 	j.env.Progress = func(p tool.Progress) { s.cfg.Observer.Progress(t.ctx, c.ID, p) }
+	j.env.Files = turnFiles{s.cfg.Files, t.ctx}
 	return j
 }
 
@@ -396,9 +397,15 @@ func (t *turn) ask(j *job, reason string) error {
 	s := t.s
 	st := s.state.Turn
 	sug := s.cfg.Rules.Suggest(j.request(s))
+	// A preview may read through the client, which may be slow.
+	view := await(s, func() tool.View { return j.tool.View(j.env, j.input) })
+	if t.ctx.Err() != nil {
+		j.fail("cancelled", session.TextNotStarted)
+		return nil
+	}
 	q := &Question{
 		CallID: j.call.ID, Name: j.call.Name, Input: j.input, Reason: reason, Kind: j.spec.Kind,
-		View: j.tool.View(j.env, j.input), Options: options(sug),
+		View: view, Options: options(sug),
 	}
 	r, err := t.question(q)
 	if err != nil {
