@@ -135,8 +135,8 @@ func (editTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 	p, err := planEdit(ctx, env, a)
 	// What has not been read comes before what does not fit: the model cannot
 	// mend an old_string for a file that it has not seen.
-	if p.exists && (p.large || len(p.data) > 0) {
-		if err := p.observed(env); err != nil {
+	if p.exists && len(p.data) > 0 {
+		if err := p.observed(ctx, env); err != nil {
 			return tool.Fail(err.Error()), nil
 		}
 	}

@@ -34,11 +34,9 @@ const viewTime = 5 * time.Second
 type current struct {
 	place  tool.Place
 	exists bool
-	// data is the content; nil with large set when it is over maxWhole, of which
-	// only sum is known.
+	// data is the content; nil with large set when it is over maxWhole.
 	data  []byte
 	large bool
-	sum   [sha256.Size]byte
 }
 
 // load reads the file that is to be changed. The error is for the model.
@@ -64,17 +62,12 @@ func load(ctx context.Context, env *tool.Env, path string) (current, error) {
 		return c, fault(p, tool.ErrSpecial)
 	case info.Size() > maxWhole:
 		c.exists, c.large = true, true
-		if c.sum, err = sumDisk(ctx, p); err != nil {
-			return c, fault(p, err)
-		}
-		return c, nil
 	default:
 		c.exists = true
 		if c.data, err = env.Files.ReadFile(ctx, p.Path); err != nil {
 			return c, fault(p, err)
 		}
 	}
-	c.sum = sha256.Sum256(c.data)
 	return c, nil
 }
 
@@ -111,8 +104,15 @@ func (r contextReader) Read(p []byte) (int, error) {
 
 // observed says whether the file may be changed: it was read, in this version.
 // The error is for the model and says what to do.
-func (c current) observed(env *tool.Env) error {
-	seen, same := env.Seen.KnownSum(c.place.Real, c.sum)
+func (c current) observed(ctx context.Context, env *tool.Env) error {
+	sum := sha256.Sum256(c.data)
+	if c.large {
+		var err error
+		if sum, err = sumDisk(ctx, c.place); err != nil {
+			return fault(c.place, err)
+		}
+	}
+	seen, same := env.Seen.KnownSum(c.place.Real, sum)
 	switch {
 	case !seen:
 		return fmt.Errorf("%s exists and has not been read. Read it first, then try again.", c.place.Shown) //nolint:staticcheck // a sentence for the model

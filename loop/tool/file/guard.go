@@ -31,8 +31,8 @@ type Guarded struct {
 //
 // An editor's unsaved text counts. But some clients answer every read with
 // nothing, fail at each call, accept a write and drop it, or serve a buffer from
-// before a command changed the file. So: an error or an empty answer for a file
-// that is not empty falls back to the disk; a buffer that equals what the disk
+// before a command changed the file. So: an error, no answer within the time
+// or an empty one for a file that is not empty falls back to the disk; a buffer that equals what the disk
 // held before is outdated, and the disk counts; a write is looked for on the disk
 // and in the client, and done on the disk when it is in neither.
 func Guard(read, write tool.Files, disk *DiskFiles) *Guarded {
@@ -50,8 +50,13 @@ func (g *Guarded) ReadFile(ctx context.Context, path string) ([]byte, error) {
 		return disk, diskErr
 	}
 	buffer, err := g.read.ReadFile(ctx, path)
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		// Nobody has cancelled: a client that does not answer is like one that fails.
+		g.giveUp(&g.deaf)
+		return disk, diskErr
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
 	}
 	if diskErr != nil {
 		// Not on the disk, or not for us to read: what the client says is all

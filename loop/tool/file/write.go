@@ -99,7 +99,7 @@ func (writeTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) 
 	data := []byte(a.Content)
 	// Nothing is lost where the content is the same, or where there was none.
 	if c.exists && !c.same(data) && (c.large || len(c.data) > 0) {
-		if err := c.observed(env); err != nil {
+		if err := c.observed(ctx, env); err != nil {
 			return tool.Fail(err.Error()), nil
 		}
 	}

@@ -1,0 +1,85 @@
+package file
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// silent is a client that never answers.
+type silent struct{ asked int }
+
+func (s *silent) ReadFile(ctx context.Context, _ string) ([]byte, error) {
+	s.asked++
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func (s *silent) WriteFile(ctx context.Context, _ string, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A client that lets the time of a preview pass is asked once, and the disk
+// counts from then on: also for the edit itself, which has no limit.
+func TestGuardGivesUpASilentClient(t *testing.T) {
+	env := dir(t, map[string]string{"f": "disk\n"})
+	s := &silent{}
+	g := Guard(s, nil, Disk(env.Roots))
+	path := filepath.Join(env.Cwd, "f")
+
+	// A person's cancel says nothing about the client.
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := g.ReadFile(cancelled, path); err == nil || s.asked != 1 {
+		t.Errorf("cancelled: %v after %d questions", err, s.asked)
+	}
+	late, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	for range 2 {
+		if data, err := g.ReadFile(late, path); err != nil || string(data) != "disk\n" {
+			t.Errorf("got %q, %v", data, err)
+		}
+	}
+	if s.asked != 2 {
+		t.Errorf("the client was asked %d times, want twice", s.asked)
+	}
+	if data, err := g.ReadFile(t.Context(), path); err != nil || string(data) != "disk\n" {
+		t.Errorf("got %q, %v", data, err)
+	}
+}
+
+// A file too large to be changed is not read for its preview, nor to say so: at
+// the size of a disk image that takes minutes.
+func TestLargeFilesAreNotReadInVain(t *testing.T) {
+	env := dir(t, map[string]string{"image": ""})
+	if err := os.Truncate(filepath.Join(env.Cwd, "image"), 1<<40); err != nil {
+		t.Skip("no sparse files here: ", err)
+	}
+	input := func(kv map[string]any) json.RawMessage {
+		b, err := json.Marshal(kv)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	v := writeTool{}.View(env, input(map[string]any{"file_path": "image", "content": "x"}))
+	if v.Title != "Write image (too large or binary, no diff)" {
+		t.Errorf("write: %q", v.Title)
+	}
+	edit := input(map[string]any{"file_path": "image", "old_string": "a", "new_string": "b"})
+	if v := (editTool{}).View(env, edit); v.Title != "Edit image" || len(v.Locations) != 1 {
+		t.Errorf("edit: %+v", v)
+	}
+	// Nothing is read if what is already cancelled can be answered.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	r, err := editTool{}.Run(ctx, env, edit)
+	if err != nil || !r.IsError || !strings.Contains(r.Content[0].Text, "too large to edit") {
+		t.Errorf("edit: %q, %v", r.Content[0].Text, err)
+	}
+}
