@@ -184,6 +184,10 @@ func (c *hooksUntrustCmd) Run(a *app) error {
 			forget = append(forget, &all[i])
 		}
 	}
+	if len(forget) == 0 {
+		_, err := fmt.Fprintf(a.stdout, "The project %s brings no hooks: there is no trust to forget.\n", dir)
+		return err
+	}
 	if err := hooks.OpenTrust(cfg.StateDir).Set(dir, forget, hooks.TrustUntrusted); err != nil {
 		return err
 	}

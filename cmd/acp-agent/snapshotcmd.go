@@ -123,7 +123,7 @@ func (a *app) snapshots(ctx context.Context, run func(context.Context, snapshots
 	if err != nil {
 		return &config.Error{What: "snapshot: " + err.Error(), Do: "see `acp-agent snapshot --help`", Err: err}
 	}
-	if _, err := fmt.Fprintf(a.stdout, "%d scenarios, %d failed\n", len(rep.Results), rep.Failed()); err != nil {
+	if _, err := fmt.Fprintf(a.stdout, "%d scenario(s), %d failed\n", len(rep.Results), rep.Failed()); err != nil {
 		return err
 	}
 	if !rep.OK() {
