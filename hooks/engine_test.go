@@ -186,8 +186,10 @@ func TestMerge(t *testing.T) {
 		{"but a denied tool stays denied", PreToolUse, []Heard{
 			h("a", "1", 1, Answer{Permission: Deny, PermissionReason: "no"}),
 			h("b", "2", 2, Answer{Halt: true, HaltReason: "enough"}),
-		}, Outcome{Halted: true, HaltReason: text("enough", "b", "2"), Decision: Deny, DecisionReason: text("no", "a", "1"),
-			Blocked: true, Reasons: []Text{text("no", "a", "1")}}},
+		}, Outcome{
+			Halted: true, HaltReason: text("enough", "b", "2"), Decision: Deny, DecisionReason: text("no", "a", "1"),
+			Blocked: true, Reasons: []Text{text("no", "a", "1")},
+		}},
 		{"replacements are joined where the dialect says so", PostToolUse, []Heard{
 			h("b", "1", 1, Answer{Replace: ptr("A"), JoinReplace: true}),
 			h("b", "2", 2, Answer{Replace: ptr("B"), JoinReplace: true}),

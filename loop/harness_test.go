@@ -234,6 +234,7 @@ func (w *watcher) Event(_ context.Context, ev session.Event) {
 		w.onEv(ev)
 	}
 }
+
 func (w *watcher) Delta(_ context.Context, _ string, c *session.Chunk) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -126,6 +126,7 @@ func (f *fakeTrust) Approve(ids []string, always bool) error {
 	f.approved, f.always = ids, always
 	return nil
 }
+
 func (f *fakeTrust) Reject(ids []string, always bool) error {
 	f.rejected, f.always = ids, always
 	return nil

@@ -121,7 +121,8 @@ func TestAssemble(t *testing.T) {
 		"index used twice": {
 			[]session.Chunk{
 				{Type: session.ChunkBlockStart, BlockType: session.BlockToolCall},
-				{Type: session.ChunkToolCall, ID: "a", Name: "x", Text: "{"}, {Type: session.ChunkToolCall, Text: "}"},
+				{Type: session.ChunkToolCall, ID: "a", Name: "x", Text: "{"},
+				{Type: session.ChunkToolCall, Text: "}"},
 				{Type: session.ChunkBlockStart, BlockType: session.BlockToolCall},
 				{Type: session.ChunkToolCall, ID: "b", Name: "y", Text: "{}"},
 			},

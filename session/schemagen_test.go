@@ -128,7 +128,8 @@ func schema(t *testing.T) []byte {
 		return object(4, props{
 			{"seq", &jsonschema.Schema{Type: "integer", Minimum: "1"}},
 			{"ts", &jsonschema.Schema{Type: "string", Format: "date-time", Pattern: `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`}},
-			{"type", typ}, {"data", data},
+			{"type", typ},
+			{"data", data},
 		})
 	}
 	var known []any

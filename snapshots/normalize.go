@@ -36,8 +36,13 @@ const zeroTime = "1970-01-01T00:00:00.000Z"
 func newNormaliser(p place) *normaliser {
 	n := &normaliser{tokens: map[string]string{}, counts: map[string]int{}, agentIDs: map[string]*value{}}
 	for _, s := range []spelling{
-		{p.cwd, "{{cwd}}"}, {p.state, "{{state}}"}, {p.home, "{{home}}"}, {p.tmp, "{{tmp}}"},
-		{p.scenario, "{{scenario}}"}, {p.exe, "{{agent}}"}, {p.root, "{{root}}"},
+		{p.cwd, "{{cwd}}"},
+		{p.state, "{{state}}"},
+		{p.home, "{{home}}"},
+		{p.tmp, "{{tmp}}"},
+		{p.scenario, "{{scenario}}"},
+		{p.exe, "{{agent}}"},
+		{p.root, "{{root}}"},
 	} {
 		if s.path == "" {
 			continue

@@ -108,8 +108,10 @@ func TestDecodeTable(t *testing.T) {
 		{"systemMessage (CC#19643)", hooks.UserPromptSubmit, 0, `{"systemMessage":"m"}`, "", hooks.Answer{Decision: hooks.Pass, Message: "m", ContextDropped: true}},
 		{"systemMessage discarded", hooks.PreCompact, 0, `{"systemMessage":"m"}`, "", pass},
 		{"suppressOutput", hooks.Stop, 0, `{"suppressOutput":true}`, "", pass},
-		{"top-level additionalContext (CC#52876)", hooks.UserPromptSubmit, 0, `{"additionalContext":"x"}`, "", hooks.Answer{Decision: hooks.Pass, ContextDropped: true,
-			Notices: []string{`"additionalContext" at the top level has no effect; put it inside hookSpecificOutput`}}},
+		{"top-level additionalContext (CC#52876)", hooks.UserPromptSubmit, 0, `{"additionalContext":"x"}`, "", hooks.Answer{
+			Decision: hooks.Pass, ContextDropped: true,
+			Notices: []string{`"additionalContext" at the top level has no effect; put it inside hookSpecificOutput`},
+		}},
 		{"StopFailure ignores all", hooks.StopFailure, 0, `{"continue":false,"systemMessage":"m"}`, "", pass},
 
 		// PreToolUse.
@@ -126,7 +128,8 @@ func TestDecodeTable(t *testing.T) {
 		{"rewrite that cannot be mapped", hooks.PreToolUse, 0, specific(hooks.PreToolUse, `"updatedInput":{"command":"x","dangerouslyDisableSandbox":true}`), "", hooks.Answer{
 			Decision: hooks.Failed, Why: `updatedInput has "dangerouslyDisableSandbox", which Bash does not take here (it takes command, description, timeout, workdir, run_in_background)`,
 			Permission:       hooks.Deny,
-			PermissionReason: `A hook rewrote the arguments in a way that cannot be applied, so the tool was not run: updatedInput has "dangerouslyDisableSandbox", which Bash does not take here (it takes command, description, timeout, workdir, run_in_background)`}},
+			PermissionReason: `A hook rewrote the arguments in a way that cannot be applied, so the tool was not run: updatedInput has "dangerouslyDisableSandbox", which Bash does not take here (it takes command, description, timeout, workdir, run_in_background)`,
+		}},
 
 		// PermissionRequest.
 		{"grant", hooks.PermissionRequest, 0, specific(hooks.PermissionRequest, `"decision":{"behavior":"allow","updatedPermissions":[{"type":"setMode"}]}`), "", hooks.Answer{Decision: hooks.Allow, Permission: hooks.Allow, UpdatedPermissions: []json.RawMessage{json.RawMessage(`{"type":"setMode"}`)}}},
@@ -136,16 +139,24 @@ func TestDecodeTable(t *testing.T) {
 		// After the tool.
 		{"PostToolUse block", hooks.PostToolUse, 0, `{"decision":"block","reason":"r"}`, "", blocked("r")},
 		{"updatedToolOutput", hooks.PostToolUse, 0, specific(hooks.PostToolUse, `"updatedToolOutput":{"stdout":"a","stderr":"b"}`), "", hooks.Answer{Decision: hooks.Pass, Replace: ptr("a\nb")}},
-		{"updatedToolOutput of another shape", hooks.PostToolUse, 0, specific(hooks.PostToolUse, `"updatedToolOutput":"x"`), "", hooks.Answer{Decision: hooks.Pass,
-			Notices: []string{"updatedToolOutput is ignored: it is not of the shape of Bash's tool_response"}}},
-		{"updatedMCPToolOutput of no MCP tool", hooks.PostToolUse, 0, specific(hooks.PostToolUse, `"updatedMCPToolOutput":"x"`), "", hooks.Answer{Decision: hooks.Pass,
-			Notices: []string{"updatedMCPToolOutput has no effect on Bash, which is no MCP tool"}}},
+		{"updatedToolOutput of another shape", hooks.PostToolUse, 0, specific(hooks.PostToolUse, `"updatedToolOutput":"x"`), "", hooks.Answer{
+			Decision: hooks.Pass,
+			Notices:  []string{"updatedToolOutput is ignored: it is not of the shape of Bash's tool_response"},
+		}},
+		{"updatedMCPToolOutput of no MCP tool", hooks.PostToolUse, 0, specific(hooks.PostToolUse, `"updatedMCPToolOutput":"x"`), "", hooks.Answer{
+			Decision: hooks.Pass,
+			Notices:  []string{"updatedMCPToolOutput has no effect on Bash, which is no MCP tool"},
+		}},
 
 		// Other events.
-		{"prompt blocked, with context", hooks.UserPromptSubmit, 0, `{"decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c","sessionTitle":"t"}}`, "",
-			hooks.Answer{Decision: hooks.Block, Blocked: true, Reason: "r", ReasonToUser: true, Context: ptr("c"), ContextDropped: true, Title: "t"}},
-		{"prompt with a permissionDecision (plugins-official#1788)", hooks.UserPromptSubmit, 0, specific(hooks.UserPromptSubmit, `"permissionDecision":"deny"`), "",
-			hooks.Answer{Decision: hooks.Pass, ContextDropped: true, Notices: []string{"permissionDecision has no effect on UserPromptSubmit"}}},
+		{
+			"prompt blocked, with context", hooks.UserPromptSubmit, 0, `{"decision":"block","reason":"r","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c","sessionTitle":"t"}}`, "",
+			hooks.Answer{Decision: hooks.Block, Blocked: true, Reason: "r", ReasonToUser: true, Context: ptr("c"), ContextDropped: true, Title: "t"},
+		},
+		{
+			"prompt with a permissionDecision (plugins-official#1788)", hooks.UserPromptSubmit, 0, specific(hooks.UserPromptSubmit, `"permissionDecision":"deny"`), "",
+			hooks.Answer{Decision: hooks.Pass, ContextDropped: true, Notices: []string{"permissionDecision has no effect on UserPromptSubmit"}},
+		},
 		{"Stop goes on with context (impeccable#647)", hooks.Stop, 0, specific(hooks.Stop, `"additionalContext":"more"`), "", hooks.Answer{Decision: hooks.Pass, Context: ptr("more")}},
 		{"block has no effect on SessionStart", hooks.SessionStart, 0, `{"decision":"block","reason":"r"}`, "", hooks.Answer{Decision: hooks.Pass, Notices: []string{`"decision":"block" has no effect on SessionStart`}}},
 		{"retry", hooks.PermissionDenied, 0, specific(hooks.PermissionDenied, `"retry":true`), "", hooks.Answer{Decision: hooks.Pass, Retry: true}},

@@ -69,8 +69,10 @@ func TestMatchers(t *testing.T) {
 				if s == "~" {
 					s = ""
 				}
-				c := &hooks.Call{Event: tc.ev, Source: s, Reason: s, Trigger: s, AgentType: s, Tool: &hooks.Tool{Name: s},
-					Fields: map[string]any{"notification_type": s, "error": s}}
+				c := &hooks.Call{
+					Event: tc.ev, Source: s, Reason: s, Trigger: s, AgentType: s, Tool: &hooks.Tool{Name: s},
+					Fields: map[string]any{"notification_type": s, "error": s},
+				}
 				if got := m.matches(subject(tc.ev, c)...); got != want {
 					t.Errorf("%s %q on %q: %v", tc.ev, tc.matcher, s, got)
 				}
@@ -130,9 +132,14 @@ func TestIfRules(t *testing.T) {
 	}{
 		{"Bash", []string{"ls"}, nil},
 		{"Bash(*)", []string{"ls"}, nil},
-		{"Bash(git commit:*)", []string{"git commit", "git commit -m 'x'", "A=1 git commit", "cd x && git commit", "(git commit)", "echo $(git commit)", "true; `git commit`",
-			"git $SUB", "git push $(x)", "if true; then git commit; fi", "git commit\n", "broken ' quote"},
-			[]string{"git committed", "git push", "echo git commit", "ls"}},
+		{
+			"Bash(git commit:*)",
+			[]string{
+				"git commit", "git commit -m 'x'", "A=1 git commit", "cd x && git commit", "(git commit)", "echo $(git commit)", "true; `git commit`",
+				"git $SUB", "git push $(x)", "if true; then git commit; fi", "git commit\n", "broken ' quote",
+			},
+			[]string{"git committed", "git push", "echo git commit", "ls"},
+		},
 		{"Bash(git commit *)", []string{"git commit", "git commit -a"}, []string{"git committed"}},
 		{"Bash(git *)", []string{"git", "git status", "ls | git apply", "X=$Y git status"}, []string{"gitk", "ls $HOME", "echo `ls`"}},
 		{"Bash(git:*)", []string{"git", "git status"}, []string{"gitk"}},

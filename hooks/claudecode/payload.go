@@ -65,9 +65,15 @@ var fields = map[hooks.Event][]field{
 }
 
 var modelSwitch = []field{
-	{"from_model", false}, {"to_model", false}, {"requested_model", false}, {"source", false},
-	{"context_tokens", true}, {"prompt_cache_warm", true}, {"cache_ttl", true},
-	{"estimated_cache_write_usd", true}, {"pricing", true},
+	{"from_model", false},
+	{"to_model", false},
+	{"requested_model", false},
+	{"source", false},
+	{"context_tokens", true},
+	{"prompt_cache_warm", true},
+	{"cache_ttl", true},
+	{"estimated_cache_write_usd", true},
+	{"pricing", true},
 }
 
 // Payload implements hooks.Speaker: one line of compact JSON in raw UTF-8 with a

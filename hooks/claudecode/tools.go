@@ -24,14 +24,18 @@ type tool struct {
 }
 
 var tools = []tool{
-	{native: "bash", name: "Bash", rename: map[string]string{"timeoutMs": "timeout"},
-		args: []string{"command", "description", "timeout", "workdir", "run_in_background"}},
+	{
+		native: "bash", name: "Bash", rename: map[string]string{"timeoutMs": "timeout"},
+		args: []string{"command", "description", "timeout", "workdir", "run_in_background"},
+	},
 	{native: "read", name: "Read", args: []string{"file_path", "offset", "limit"}, paths: []string{"file_path"}},
 	{native: "write", name: "Write", args: []string{"file_path", "content"}, paths: []string{"file_path"}},
 	{native: "edit", name: "Edit", args: []string{"file_path", "old_string", "new_string", "replace_all"}, paths: []string{"file_path"}},
 	{native: "glob", name: "Glob", args: []string{"pattern", "path"}, paths: []string{"path"}},
-	{native: "grep", name: "Grep", rename: map[string]string{"include": "glob"},
-		args: []string{"pattern", "path", "glob"}, paths: []string{"path"}},
+	{
+		native: "grep", name: "Grep", rename: map[string]string{"include": "glob"},
+		args: []string{"pattern", "path", "glob"}, paths: []string{"path"},
+	},
 	{native: "todo_write", name: "TodoWrite", args: []string{"todos"}},
 	{native: "subagent", name: "Agent", args: []string{"prompt", "description", "subagent_type", "model", "run_in_background"}},
 	{native: "web_fetch", name: "WebFetch", args: []string{"url", "prompt"}},

@@ -301,8 +301,10 @@ func TestDecodeEnds(t *testing.T) {
 // binary carries: what a schema takes, we parse; what we parse beyond it is
 // known.
 func TestOutputSchemas(t *testing.T) {
-	values := []string{`null`, `true`, `false`, `1`, `"x"`, `"block"`, `"approve"`, `"allow"`, `"deny"`, `"ask"`, `[]`, `{}`,
-		`{"behavior":"allow"}`, `{"behavior":"deny","message":"m","interrupt":true,"updatedInput":1,"updatedPermissions":2}`, `{"behavior":"x"}`, `{"behavior":"allow","y":1}`}
+	values := []string{
+		`null`, `true`, `false`, `1`, `"x"`, `"block"`, `"approve"`, `"allow"`, `"deny"`, `"ask"`, `[]`, `{}`,
+		`{"behavior":"allow"}`, `{"behavior":"deny","message":"m","interrupt":true,"updatedInput":1,"updatedPermissions":2}`, `{"behavior":"x"}`, `{"behavior":"allow","y":1}`,
+	}
 	top := []string{"continue", "stopReason", "suppressOutput", "systemMessage", "decision", "reason", "hookSpecificOutput", "nope"}
 	inner := []string{"additionalContext", "permissionDecision", "permissionDecisionReason", "updatedInput", "updatedMCPToolOutput", "updatedToolOutput", "decision", "nope"}
 	for e := range shapes {

@@ -176,8 +176,10 @@ func (d *finder) drop(f *File, err error) {
 		p := f.problem(pe.off, pe.path, pe.msg)
 		where, text = p.Where, p.Text
 	}
-	d.problems = append(d.problems, hooks.Problem{File: f.Path, Where: where,
-		Text: text + "; Codex drops the whole file for this, so none of its hooks run"})
+	d.problems = append(d.problems, hooks.Problem{
+		File: f.Path, Where: where,
+		Text: text + "; Codex drops the whole file for this, so none of its hooks run",
+	})
 }
 
 func (d *finder) notes(f *File, notes []note) {
@@ -310,8 +312,10 @@ func (d *finder) explicit(path string, o DiscoverOptions) {
 		f.plugin, f.pluginData = pluginVariables(root, hooks.PluginData(o.DataDir, root))
 	}
 	if d.files[before].Missing {
-		d.problems = append(d.problems, hooks.Problem{File: d.files[before].Path,
-			Text: "there is no such file; it was named as a file of Codex hooks"})
+		d.problems = append(d.problems, hooks.Problem{
+			File: d.files[before].Path,
+			Text: "there is no such file; it was named as a file of Codex hooks",
+		})
 	}
 }
 

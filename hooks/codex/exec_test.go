@@ -45,8 +45,10 @@ func mcpDialect(t *testing.T, caller hooks.MCPCaller, input string) (*Dialect, *
 // TestMCPTool: placeholders, what an answer means, and every way to fail.
 func TestMCPTool(t *testing.T) {
 	call := func() *hooks.Call {
-		return &hooks.Call{Event: hooks.PreToolUse, SessionID: "S", Cwd: t.TempDir(),
-			Tool: &hooks.Tool{Name: "mcp__a__b", Input: json.RawMessage(`{"n":1.5,"list":[1],"text":"é"}`), CallID: "c"}}
+		return &hooks.Call{
+			Event: hooks.PreToolUse, SessionID: "S", Cwd: t.TempDir(),
+			Tool: &hooks.Tool{Name: "mcp__a__b", Input: json.RawMessage(`{"n":1.5,"list":[1],"text":"é"}`), CallID: "c"},
+		}
 	}
 	f := &fakeMCP{text: `{"decision":"block","reason":"no"}`}
 	_, set := mcpDialect(t, f, `{"n":"${tool_input.n}","l":["${tool_input.list}"],"s":"a ${tool_input.text} ${tool_input.n} ${","k":"${transcript_path}","o":{"x":true}}`)

@@ -39,15 +39,22 @@ const logAll = `{"hooks":{
 "SessionEnd":[{"hooks":[{"type":"command","command":"cat > end.json"}]}]}}`
 
 var interopCases = []interopCase{
-	{name: "payloads of a command", hooks: logAll,
-		script: [][]step{{execCommand("printf 'a <b> & \"c\" é\\n'; exit 3")}, {say("done \u2028 <é>")}}},
-	{name: "payloads of a new file", hooks: logAll,
+	{
+		name: "payloads of a command", hooks: logAll,
+		script: [][]step{{execCommand("printf 'a <b> & \"c\" é\\n'; exit 3")}, {say("done \u2028 <é>")}},
+	},
+	{
+		name: "payloads of a new file", hooks: logAll,
 		script: [][]step{{applyPatch("*** Begin Patch\n*** Add File: new.txt\n+one\n+two é\n*** End Patch")}, {say("done")}},
-		adapt:  sameResult},
-	{name: "payloads of an edit", hooks: logAll, files: map[string]string{"old.txt": "a\nb\nc\n"},
+		adapt:  sameResult,
+	},
+	{
+		name: "payloads of an edit", hooks: logAll, files: map[string]string{"old.txt": "a\nb\nc\n"},
 		script: [][]step{{applyPatch("*** Begin Patch\n*** Update File: old.txt\n@@\n-b\n+B\n*** End Patch")}, {say("done")}},
-		adapt:  sameResult},
-	{name: "edit aliases and lists", files: map[string]string{"old.txt": "a\nb\n"}, hooks: `{"hooks":{"PreToolUse":[
+		adapt:  sameResult,
+	},
+	{
+		name: "edit aliases and lists", files: map[string]string{"old.txt": "a\nb\n"}, hooks: `{"hooks":{"PreToolUse":[
 		{"matcher":"Edit|Write","hooks":[{"type":"command","command":"echo alias >> order"}]},
 		{"matcher":"apply_patch","hooks":[{"type":"command","command":"sleep 0.3; echo own >> order"}]},
 		{"matcher":"Edit | Write","hooks":[{"type":"command","command":"echo blanks >> never"}]},
@@ -55,45 +62,73 @@ var interopCases = []interopCase{
 		{"matcher":"Wri","hooks":[{"type":"command","command":"echo part >> never"}]},
 		{"matcher":"[","hooks":[{"type":"command","command":"echo invalid >> never"}]}]}}`,
 		script: [][]step{{applyPatch("*** Begin Patch\n*** Update File: old.txt\n@@\n-b\n+B\n*** End Patch")}, {say("done")}},
-		adapt:  sameResult},
-	{name: "patch denied", files: map[string]string{"old.txt": "a\nb\n"}, hooks: `{"hooks":{"PreToolUse":[{"matcher":"Write","hooks":[
+		adapt:  sameResult,
+	},
+	{
+		name: "patch denied", files: map[string]string{"old.txt": "a\nb\n"}, hooks: `{"hooks":{"PreToolUse":[{"matcher":"Write","hooks":[
 		{"type":"command","command":"if grep -q 'Update File: old.txt'; then echo 'hands off' >&2; exit 2; fi"}]}]}}`,
 		script: [][]step{{applyPatch("*** Begin Patch\n*** Update File: old.txt\n@@\n-b\n+B\n*** End Patch")}, {say("done")}},
 	},
-	{name: "patch rewritten", files: map[string]string{"old.txt": "a\nb\n"}, hooks: `{"hooks":{"PreToolUse":[{"hooks":[
+	{
+		name: "patch rewritten", files: map[string]string{"old.txt": "a\nb\n"}, hooks: `{"hooks":{"PreToolUse":[{"hooks":[
 		{"type":"command","command":"cat >/dev/null; echo '{\"hookSpecificOutput\":{\"hookEventName\":\"PreToolUse\",\"permissionDecision\":\"allow\",\"updatedInput\":{\"command\":\"*** Begin Patch\\n*** Update File: old.txt\\n@@\\n-b\\n+X\\n*** End Patch\"}}}'"}]}]}}`,
 		script: [][]step{{applyPatch("*** Begin Patch\n*** Update File: old.txt\n@@\n-b\n+B\n*** End Patch")}, {say("done")}},
-		adapt:  sameResult},
-	{name: "rewrite without command", hooks: answering("PreToolUse", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"cmd":"echo x"}}}`),
+		adapt:  sameResult,
+	},
+	{
+		name: "rewrite without command", hooks: answering("PreToolUse", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"cmd":"echo x"}}}`),
 		script: [][]step{{execCommand("echo ran > ran.txt")}, {say("done")}},
-		adapt:  refusedRewrite},
-	{name: "rewrite with more members", hooks: answering("PreToolUse", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"echo new > ran.txt","timeout":5}}}`),
-		script: [][]step{{execCommand("echo old > ran.txt")}, {say("done")}}},
-	{name: "two stops and a context", hooks: `{"hooks":{"Stop":[{"hooks":[
+		adapt:  refusedRewrite,
+	},
+	{
+		name: "rewrite with more members", hooks: answering("PreToolUse", `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","updatedInput":{"command":"echo new > ran.txt","timeout":5}}}`),
+		script: [][]step{{execCommand("echo old > ran.txt")}, {say("done")}},
+	},
+	{
+		name: "two stops and a context", hooks: `{"hooks":{"Stop":[{"hooks":[
 		{"type":"command","command":"cat > stop.$(date +%s%N).json; [ -f f ] || echo '{\"decision\":\"block\",\"reason\":\"R1\"}'"},
 		{"type":"command","command":"cat >/dev/null; sleep 0.5; [ -f f ] || { touch f; echo 'R2 <b>&\"q\"' >&2; exit 2; }"}]}],
 		"SessionStart":[{"hooks":[{"type":"command","command":"echo from start"}]}]}}`,
-		script: [][]step{{say("one")}, {say("two")}, {say("three")}}},
-	{name: "stop beaten by continue false", hooks: `{"hooks":{"Stop":[{"hooks":[
+		script: [][]step{{say("one")}, {say("two")}, {say("three")}},
+	},
+	{
+		name: "stop beaten by continue false", hooks: `{"hooks":{"Stop":[{"hooks":[
 		{"type":"command","command":"echo '{\"decision\":\"block\",\"reason\":\"R1\"}'"},
 		{"type":"command","command":"echo '{\"continue\":false}'"}]}]}}`,
-		script: [][]step{{say("one")}, {say("two")}}},
-	{name: "post stop text", hooks: answering("PostToolUse", `{"continue":false,"reason":"because","stopReason":"halt!","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"ctx"}}`),
-		script: [][]step{{execCommand("echo out")}, {say("done")}}},
-	{name: "prompt blocked without reason", hooks: answering("UserPromptSubmit", `{"decision":"block","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}`),
-		script: [][]step{{say("done")}}},
-	{name: "prompt context from a wrong event", hooks: answering("UserPromptSubmit", `{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"c"}}`),
-		script: [][]step{{say("done")}}},
-	{name: "prompt context from no event", hooks: answering("UserPromptSubmit", `{"hookSpecificOutput":{"hookEventName":"Nope","additionalContext":"c"}}`),
-		script: [][]step{{say("done")}}},
-	{name: "null members", hooks: answering("UserPromptSubmit", `{"decision":null,"reason":null,"systemMessage":null,"stopReason":null,"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}`),
-		script: [][]step{{say("done")}}},
-	{name: "null continue", hooks: answering("UserPromptSubmit", `{"continue":null,"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}`),
-		script: [][]step{{say("done")}}},
-	{name: "doubled member", hooks: answering("UserPromptSubmit", `{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"a","additionalContext":"b"}}`),
-		script: [][]step{{say("done")}}},
-	{name: "spill", hooks: `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"head -c 60000 /dev/zero | tr '\\0' 'z'"}]}]}}`,
-		script: [][]step{{say("done")}}},
+		script: [][]step{{say("one")}, {say("two")}},
+	},
+	{
+		name: "post stop text", hooks: answering("PostToolUse", `{"continue":false,"reason":"because","stopReason":"halt!","hookSpecificOutput":{"hookEventName":"PostToolUse","additionalContext":"ctx"}}`),
+		script: [][]step{{execCommand("echo out")}, {say("done")}},
+	},
+	{
+		name: "prompt blocked without reason", hooks: answering("UserPromptSubmit", `{"decision":"block","hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}`),
+		script: [][]step{{say("done")}},
+	},
+	{
+		name: "prompt context from a wrong event", hooks: answering("UserPromptSubmit", `{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"c"}}`),
+		script: [][]step{{say("done")}},
+	},
+	{
+		name: "prompt context from no event", hooks: answering("UserPromptSubmit", `{"hookSpecificOutput":{"hookEventName":"Nope","additionalContext":"c"}}`),
+		script: [][]step{{say("done")}},
+	},
+	{
+		name: "null members", hooks: answering("UserPromptSubmit", `{"decision":null,"reason":null,"systemMessage":null,"stopReason":null,"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}`),
+		script: [][]step{{say("done")}},
+	},
+	{
+		name: "null continue", hooks: answering("UserPromptSubmit", `{"continue":null,"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"c"}}`),
+		script: [][]step{{say("done")}},
+	},
+	{
+		name: "doubled member", hooks: answering("UserPromptSubmit", `{"hookSpecificOutput":{"hookEventName":"UserPromptSubmit","additionalContext":"a","additionalContext":"b"}}`),
+		script: [][]step{{say("done")}},
+	},
+	{
+		name: "spill", hooks: `{"hooks":{"UserPromptSubmit":[{"hooks":[{"type":"command","command":"head -c 60000 /dev/zero | tr '\\0' 'z'"}]}]}}`,
+		script: [][]step{{say("done")}},
+	},
 }
 
 func answering(event, answer string) string {

@@ -93,8 +93,10 @@ func (m *fakeModel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *step) wire(n, i int) map[string]any {
 	switch s.Type {
 	case "message":
-		return map[string]any{"type": "message", "id": fmt.Sprintf("m%d_%d", n, i), "role": "assistant",
-			"content": []any{map[string]any{"type": "output_text", "text": s.Content[0].Text}}}
+		return map[string]any{
+			"type": "message", "id": fmt.Sprintf("m%d_%d", n, i), "role": "assistant",
+			"content": []any{map[string]any{"type": "output_text", "text": s.Content[0].Text}},
+		}
 	case "custom_tool_call":
 		return map[string]any{"type": s.Type, "name": s.Name, "input": s.Arguments, "call_id": s.CallID}
 	}

@@ -29,18 +29,26 @@ func TestToolInput(t *testing.T) {
 		want string
 	}{
 		{"bash", native("bash", m{"command": "echo <é>", "description": "say", "timeoutMs": 5}), `{"command":"echo <é>"}`},
-		{"new file", native("write", m{"file_path": dir + "/a/b.txt", "content": "x\ny\n"}),
-			`{"command":"*** Begin Patch\n*** Add File: a/b.txt\n+x\n+y\n*** End Patch"}`},
+		{
+			"new file", native("write", m{"file_path": dir + "/a/b.txt", "content": "x\ny\n"}),
+			`{"command":"*** Begin Patch\n*** Add File: a/b.txt\n+x\n+y\n*** End Patch"}`,
+		},
 		{"no last line end", native("write", m{"file_path": "b.txt", "content": "x"}), `{"command":"*** Begin Patch\n*** Add File: b.txt\n+x\n*** End Patch"}`},
 		{"empty file", native("write", m{"file_path": "/etc/x", "content": ""}), `{"command":"*** Begin Patch\n*** Add File: /etc/x\n*** End Patch"}`},
 		{"blank lines", native("write", m{"file_path": "b", "content": "\n\nx\n\n"}), `{"command":"*** Begin Patch\n*** Add File: b\n+\n+\n+x\n+\n*** End Patch"}`},
-		{"edit", native("edit", m{"file_path": dir + "/b", "old_string": "x", "new_string": "y\nz"}),
-			`{"command":"*** Begin Patch\n*** Update File: b\n@@\n-x\n+y\n+z\n*** End Patch"}`},
-		{"edit of whole lines", native("edit", m{"file_path": "b", "old_string": "x\n", "new_string": "y\n"}),
-			`{"command":"*** Begin Patch\n*** Update File: b\n@@\n-x\n+y\n*** End Patch"}`},
+		{
+			"edit", native("edit", m{"file_path": dir + "/b", "old_string": "x", "new_string": "y\nz"}),
+			`{"command":"*** Begin Patch\n*** Update File: b\n@@\n-x\n+y\n+z\n*** End Patch"}`,
+		},
+		{
+			"edit of whole lines", native("edit", m{"file_path": "b", "old_string": "x\n", "new_string": "y\n"}),
+			`{"command":"*** Begin Patch\n*** Update File: b\n@@\n-x\n+y\n*** End Patch"}`,
+		},
 		{"removal", native("edit", m{"file_path": "b", "old_string": "x", "new_string": ""}), `{"command":"*** Begin Patch\n*** Update File: b\n@@\n-x\n*** End Patch"}`},
-		{"a name that forges a header", native("write", m{"file_path": "b\n*** Delete File: c", "content": ""}),
-			`{"command":"*** Begin Patch\n*** Add File: b\\n*** Delete File: c\n*** End Patch"}`},
+		{
+			"a name that forges a header", native("write", m{"file_path": "b\n*** Delete File: c", "content": ""}),
+			`{"command":"*** Begin Patch\n*** Add File: b\\n*** Delete File: c\n*** End Patch"}`,
+		},
 		{"outside", native("write", m{"file_path": "/home/u/project2/x", "content": ""}), `{"command":"*** Begin Patch\n*** Add File: /home/u/project2/x\n*** End Patch"}`},
 		{"mcp", &hooks.Tool{Name: "mcp__a__b", Input: json.RawMessage(`{ "z": 1.50, "a": "\u00e9<" }`)}, `{"z":1.50,"a":"é<"}`},
 		{"other", native("glob", m{"pattern": "**"}), `{"pattern":"**"}`},
@@ -79,12 +87,21 @@ func TestToolResponse(t *testing.T) {
 	}{
 		{"bash", hooks.Tool{Name: "bash", Output: "out\n[exit code 3]", Response: raw(hooks.BashResponse{Stdout: "out\n", Stderr: "err", ExitCode: 3})}, `"out\nerr"`},
 		{"bash without a response", hooks.Tool{Name: "bash", Output: "out"}, `"out"`},
-		{"new file", hooks.Tool{Name: "write", Duration: 1234 * time.Millisecond, Response: raw(hooks.WriteResponse{Path: dir + "/a", Created: true})},
-			`"Exit code: 0\nWall time: 1.2 seconds\nOutput:\nSuccess. Updated the following files:\nA a\n"`},
-		{"edit", hooks.Tool{Name: "edit", Response: raw(hooks.EditResponse{Path: "/etc/a"})},
-			`"Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM /etc/a\n"`},
-		{"mcp", hooks.Tool{Name: "mcp__a__b", Response: json.RawMessage(`{"content": [{"type":"text","text":"é"}], "structuredContent":{"a":1}}`)},
-			`{"content":[{"type":"text","text":"é"}],"structuredContent":{"a":1}}`},
+		{
+			"new file",
+			hooks.Tool{Name: "write", Duration: 1234 * time.Millisecond, Response: raw(hooks.WriteResponse{Path: dir + "/a", Created: true})},
+			`"Exit code: 0\nWall time: 1.2 seconds\nOutput:\nSuccess. Updated the following files:\nA a\n"`,
+		},
+		{
+			"edit",
+			hooks.Tool{Name: "edit", Response: raw(hooks.EditResponse{Path: "/etc/a"})},
+			`"Exit code: 0\nWall time: 0 seconds\nOutput:\nSuccess. Updated the following files:\nM /etc/a\n"`,
+		},
+		{
+			"mcp",
+			hooks.Tool{Name: "mcp__a__b", Response: json.RawMessage(`{"content": [{"type":"text","text":"é"}], "structuredContent":{"a":1}}`)},
+			`{"content":[{"type":"text","text":"é"}],"structuredContent":{"a":1}}`,
+		},
 		{"mcp text", hooks.Tool{Name: "mcp__a__b", Output: "x", Failed: true}, `{"content":[{"type":"text","text":"x"}],"isError":true}`},
 		{"other", hooks.Tool{Name: "read", Output: "1\tx", Response: raw(hooks.ReadResponse{Path: "x"})}, `"1\tx"`},
 	} {
@@ -119,10 +136,14 @@ func TestNativeInput(t *testing.T) {
 		{"no object", bash, `"b"`, "", "must be an object, not a string"},
 		{"mcp", native("mcp__a__b", m{"x": 1}), `{ "y" : "é" }`, `{"y":"é"}`, ""},
 		{"same patch", edit, cmd(patch("*** Update File: b", "@@", "-x", "+y")), string(edit.Input), ""},
-		{"edit", edit, cmd(patch("*** Update File: b", "@@", " k", "-x", "+z", "+", " l")),
-			`{"file_path":"` + dir + `/b","new_string":"k\nz\n\nl\n","old_string":"k\nx\nl\n","replace_all":true}`, ""},
-		{"edit without @@", edit, cmd(patch("*** Update File: c", "-x", "+z")),
-			`{"file_path":"` + dir + `/c","new_string":"z\n","old_string":"x\n","replace_all":true}`, ""},
+		{
+			"edit", edit, cmd(patch("*** Update File: b", "@@", " k", "-x", "+z", "+", " l")),
+			`{"file_path":"` + dir + `/b","new_string":"k\nz\n\nl\n","old_string":"k\nx\nl\n","replace_all":true}`, "",
+		},
+		{
+			"edit without @@", edit, cmd(patch("*** Update File: c", "-x", "+z")),
+			`{"file_path":"` + dir + `/c","new_string":"z\n","old_string":"x\n","replace_all":true}`, "",
+		},
 		{"write", put, cmd(patch("*** Add File: b", "+k", "+")), `{"content":"k\n\n","file_path":"b"}`, ""},
 		{"write nothing", put, cmd(patch("*** Add File: b")), `{"content":"","file_path":"b"}`, ""},
 		{"write elsewhere", put, cmd(patch("*** Add File: /tmp/c", "+k")), `{"content":"k\n","file_path":"/tmp/c"}`, ""},

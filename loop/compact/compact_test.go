@@ -10,12 +10,15 @@ import (
 func user(s string) session.Message {
 	return session.Message{Role: session.RoleUser, Content: []session.Block{session.Text(s)}}
 }
+
 func calling(id string) session.Message {
 	return session.Message{Role: session.RoleAssistant, Content: []session.Block{{Type: session.BlockToolCall, ID: id, Name: "read"}}}
 }
+
 func result(id string, size int) session.Message {
 	return session.Message{Role: session.RoleTool, Content: []session.Block{{Type: session.BlockToolResult, CallID: id, Content: []session.Block{session.Text(strings.Repeat("x", size))}}}}
 }
+
 func says(s string) session.Message {
 	return session.Message{Role: session.RoleAssistant, Content: []session.Block{session.Text(s)}}
 }

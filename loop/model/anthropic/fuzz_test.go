@@ -69,8 +69,10 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, thinking, args, id string) {
 		req := &model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}},
-			Messages: []session.Message{user(text), assistant("anthropic", "claude-opus-5-5", thought(thinking, "s"), session.Text(text), call(id, id, args)),
-				toolResult(id, session.Text(text)), user(text, "x")},
+			Messages: []session.Message{
+				user(text), assistant("anthropic", "claude-opus-5-5", thought(thinking, "s"), session.Text(text), call(id, id, args)),
+				toolResult(id, session.Text(text)), user(text, "x"),
+			},
 		}
 		body, s := encode(t, c, req)
 		checkRules(t, s)

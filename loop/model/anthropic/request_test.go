@@ -264,8 +264,10 @@ func TestVerbatim(t *testing.T) {
 	for _, s := range texts {
 		req := &model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}, System: s},
-			Messages: []session.Message{user(s), user(s, s), assistant("anthropic", "claude-opus-5-5", thought(s, s), session.Text(s), call("c", "f", "{}")),
-				toolResult("c", session.Text(s)), user(s)},
+			Messages: []session.Message{
+				user(s), user(s, s), assistant("anthropic", "claude-opus-5-5", thought(s, s), session.Text(s), call("c", "f", "{}")),
+				toolResult("c", session.Text(s)), user(s),
+			},
 		}
 		body, got := encode(t, c, req)
 		var all []string

@@ -130,8 +130,11 @@ func TestOwnLogs(t *testing.T) {
 			"reasoning \"hm\"\nerror stream_closed 0 0s retryable=true \"cut\"\n",
 			"text \"ok\"\nfinish stop\n",
 		}},
-		{"failed turn", []session.Data{sent(1), end(session.EndError, &session.TurnError{Kind: "auth", Message: "bad key", Status: 401})},
-			[]string{"error auth 401 0s retryable=false \"bad key\"\n"}},
+		{
+			"failed turn",
+			[]session.Data{sent(1), end(session.EndError, &session.TurnError{Kind: "auth", Message: "bad key", Status: 401})},
+			[]string{"error auth 401 0s retryable=false \"bad key\"\n"},
+		},
 		{"retries used up", []session.Data{
 			sent(1), &session.ModelRetry{Turn: 1, Step: 1, Retry: 1, Failure: session.TurnError{Kind: "server", Message: "500", Status: 500, Retryable: true}},
 			sent(2), end(session.EndError, &session.TurnError{Kind: "server", Message: "500", Status: 500, Retryable: true}),
@@ -143,14 +146,23 @@ func TestOwnLogs(t *testing.T) {
 		{"failure that is not the model's", []session.Data{
 			sent(1), text("x"), finish(session.FinishStop), message(session.FinishStop, nil, session.Text("x")), end(session.EndError, &session.TurnError{Kind: "internal", Message: "disk"}),
 		}, []string{"text \"x\"\nfinish stop\n"}},
-		{"cancelled mid-stream", []session.Data{sent(1), text("x"), message("", nil, session.Text("x")), end(session.EndCancelled, nil)},
-			[]string{"text \"x\"\nfinish stop\n"}},
-		{"cancelled, partial committed", []session.Data{sent(1), text("x"), &session.AssistantMessage{Turn: 1, Step: 1, Interrupted: true}, end(session.EndCancelled, nil)},
-			[]string{"text \"x\"\nerror context canceled\n"}},
+		{
+			"cancelled mid-stream",
+			[]session.Data{sent(1), text("x"), message("", nil, session.Text("x")), end(session.EndCancelled, nil)},
+			[]string{"text \"x\"\nfinish stop\n"},
+		},
+		{
+			"cancelled, partial committed",
+			[]session.Data{sent(1), text("x"), &session.AssistantMessage{Turn: 1, Step: 1, Interrupted: true}, end(session.EndCancelled, nil)},
+			[]string{"text \"x\"\nerror context canceled\n"},
+		},
 		{"cancelled before the first byte", []session.Data{sent(1), end(session.EndCancelled, nil)}, []string{"error context canceled\n"}},
 		{"killed", []session.Data{sent(1), text("x")}, []string{"text \"x\"\nerror stream_closed 0 0s retryable=false \"the recorded stream ends here\"\n"}},
-		{"repaired after a crash", []session.Data{sent(1), text("x"), &session.AssistantMessage{Turn: 1, Step: 1, Interrupted: true}, end(session.EndInterrupted, nil)},
-			[]string{"text \"x\"\nerror stream_closed 0 0s retryable=false \"the recorded stream ends here\"\n"}},
+		{
+			"repaired after a crash",
+			[]session.Data{sent(1), text("x"), &session.AssistantMessage{Turn: 1, Step: 1, Interrupted: true}, end(session.EndInterrupted, nil)},
+			[]string{"text \"x\"\nerror stream_closed 0 0s retryable=false \"the recorded stream ends here\"\n"},
+		},
 		{"log without chunks", []session.Data{
 			sent(1), message(session.FinishToolCalls, &session.Usage{InputTokens: 1, OutputTokens: 2}, session.Block{Type: session.BlockReasoning}, session.Text("t"), call),
 			sent(1), message(session.FinishStop, nil, session.Text("done")), end(session.EndCompleted, nil),
@@ -303,12 +315,18 @@ func TestOverride(t *testing.T) {
 		err            string
 	}{
 		{"replace", `[{"kind":"chunks","chunks":[{"type":"text-delta","index":0,"text":"x"},{"type":"finish","reason":{"kind":"stop"}}]}]`, []string{"text \"x\"\nfinish stop\n"}, ""},
-		{"throw", `[{"kind":"throw","chunks":[],"message":"m (HTTP 401)","code":"AUTH"},{"kind":"throw","chunks":[{"type":"text-delta","index":0,"text":"x"}],"message":"m","code":"RATE_LIMIT"}]`,
-			[]string{"error auth 0 0s retryable=false \"m (HTTP 401)\"\n", "text \"x\"\nerror rate_limit 0 0s retryable=true \"m\"\n"}, ""},
+		{
+			"throw", `[{"kind":"throw","chunks":[],"message":"m (HTTP 401)","code":"AUTH"},{"kind":"throw","chunks":[{"type":"text-delta","index":0,"text":"x"}],"message":"m","code":"RATE_LIMIT"}]`,
+			[]string{"error auth 0 0s retryable=false \"m (HTTP 401)\"\n", "text \"x\"\nerror rate_limit 0 0s retryable=true \"m\"\n"},
+			"",
+		},
 		{"no finish", `[{"kind":"chunks","chunks":[{"type":"text-delta","index":0,"text":"x"}]}]`, []string{"text \"x\"\nerror stream_closed 0 0s retryable=true \"the recorded stream ends here\"\n"}, ""},
 		{"error finish", `[{"kind":"chunks","chunks":[{"type":"finish","reason":{"kind":"error","failure":{"message":"m","code":"EMPTY_RESPONSE"}}}]}]`, []string{"error empty_response 0 0s retryable=true \"m\"\n"}, ""},
-		{"patch", `{"patches":[{"at":0,"entry":{"kind":"throw","message":"m","code":"SERVER"}},{"at":2,"entry":{"kind":"throw","message":"n","code":"QUOTA"}}]}`,
-			[]string{"error server 0 0s retryable=true \"m\"\n", "text \"two\"\nfinish stop\n", "error quota 0 0s retryable=false \"n\"\n"}, ""},
+		{
+			"patch", `{"patches":[{"at":0,"entry":{"kind":"throw","message":"m","code":"SERVER"}},{"at":2,"entry":{"kind":"throw","message":"n","code":"QUOTA"}}]}`,
+			[]string{"error server 0 0s retryable=true \"m\"\n", "text \"two\"\nfinish stop\n", "error quota 0 0s retryable=false \"n\"\n"},
+			"",
+		},
 		{"patch out of range", `{"patches":[{"at":3,"entry":{"kind":"hang"}}]}`, nil, "at must be from 0 to 2"},
 		{"patched twice", `{"patches":[{"at":0,"entry":{"kind":"hang"}},{"at":0,"entry":{"kind":"hang"}}]}`, nil, "patched twice"},
 		{"unknown kind", `[{"kind":"dance"}]`, nil, `unknown kind "dance"`},

@@ -292,7 +292,6 @@ func FuzzSplice(f *testing.F) {
 }
 
 func benchFile(b *testing.B) *tool.Env {
-
 	var s strings.Builder
 	for i := range 5000 {
 		fmt.Fprintf(&s, "line %d of a file that is edited\n", i)

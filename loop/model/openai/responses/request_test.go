@@ -176,8 +176,10 @@ func TestVerbatim(t *testing.T) {
 	for _, s := range texts {
 		body, err := c.encode(&model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "gpt-5.5"}, System: s},
-			Messages: []session.Message{user(s), user(s, s), assistant("openai", "gpt-5.5", sealed(s, s, s), session.Text(s), call("c", "f", "{}")),
-				toolResult("c", session.Text(s)), user(s)},
+			Messages: []session.Message{
+				user(s), user(s, s), assistant("openai", "gpt-5.5", sealed(s, s, s), session.Text(s), call("c", "f", "{}")),
+				toolResult("c", session.Text(s)), user(s),
+			},
 		}, without{})
 		if err != nil {
 			t.Fatal(err)
