@@ -19,7 +19,7 @@ import (
 // (api-docs.deepseek.com/api/create-chat-completion), OpenAI's with padding and
 // the usage in an event of its own (openai-go, ChatCompletionChunk), and that of
 // a local server with CR LF, whole calls at one index and no end mark (ollama's
-// openai package; cases R4, R14).
+// openai package; ollama/ollama#15457, R14).
 var captures = map[string]string{
 	"deepseek": `reasoning "Two files 需要 — both.\n"
 text "I read both 😀 & more."

@@ -26,9 +26,9 @@ type entry struct {
 const DefaultWindow = 128_000
 
 // deepseekMaxTokens is asked for when nothing sets a bound: without one the
-// server's own default is low and counts reasoning (cases R8). The models give
+// server's own default is low and counts reasoning (NousResearch/hermes-agent#93156). The models give
 // up to 384 K, but the bound is taken from the window, and with too high a one
-// requests overflow before compaction sets in (facts 9.2).
+// requests overflow before compaction sets in (deepseek-harness, user reports).
 const deepseekMaxTokens = 128_000
 
 // Sources. DeepSeek: api-docs.deepseek.com/quick_start/pricing and

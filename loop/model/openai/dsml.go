@@ -12,7 +12,7 @@ import (
 // DeepSeek's models write a tool call as markup, which the server turns into
 // tool_calls. Now and then a server does not, and the markup comes as the
 // answer's text, with finish_reason stop: the person reads it, nothing runs,
-// and the turn looks like a success (cases R11). The shapes, as public reports
+// and the turn looks like a success (TokenRhythm/opensquilla#985). The shapes, as public reports
 // show them:
 //
 //	<｜DSML｜tool_calls>                                    V4; function_calls in V3.2

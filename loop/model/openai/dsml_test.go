@@ -44,7 +44,7 @@ const (
 func bars(s, open string) string { return strings.ReplaceAll(s, "｜", open) }
 
 // dsmlCases are answers and what they mean. The shapes are those of the reports
-// that cases R11 names and of the parsers in vLLM and SGLang.
+// that TokenRhythm/opensquilla#985 names and of the parsers in vLLM and SGLang.
 var dsmlCases = []struct{ name, text, want string }{
 	{"V4", dsmlBlock, dsmlWant + "finish tool-calls\n"},
 	{"V3.2", strings.ReplaceAll("I'll look.\n\n"+dsmlBlock, "tool_calls", "function_calls"), "text \"I'll look.\\n\\n\"\n" + dsmlWant + "finish tool-calls\n"},

@@ -90,7 +90,7 @@ func containsAny(s string, subs ...string) bool {
 }
 
 // kind classifies a failure by its status, then by what the provider says,
-// because 400 and 429 mean several things (reference facts 6, "Errors").
+// because 400 and 429 mean several things (reference deepseek-harness 0.1.1-rc.2, model client, "Errors").
 func (f *failureText) kind(status int) model.Kind {
 	said := strings.ToLower(f.message + " " + f.typ + " " + f.code)
 	quota := containsAny(said, "insufficient_quota", "insufficient balance", "insufficient_balance", "exceeded your current quota",

@@ -240,7 +240,7 @@ func function(s *scanner, d *callDelta) {
 }
 
 // usage reads a usage object. prompt_tokens holds cache hits and cache writes,
-// which session.Usage counts apart: InputTokens is what remains (facts 6,
+// which session.Usage counts apart: InputTokens is what remains (deepseek-harness 0.1.1-rc.2, model client,
 // "Usage"; openai-go CompletionUsagePromptTokensDetails). DeepSeek reports hits
 // as prompt_cache_hit_tokens. Reasoning is part of completion_tokens.
 func usage(s *scanner) *session.Usage {

@@ -42,7 +42,7 @@ const (
 
 // DefaultIdleTimeout is how long a stream may be silent. DeepSeek sends comments
 // while a request waits for its turn, so silence means that nobody is there;
-// 90 s proved too short in the field (cases R12).
+// 90 s proved too short in the field (deepseek-ai/DeepSeek-V3#1608).
 const DefaultIdleTimeout = 120 * time.Second
 
 // tailWait bounds the wait for what may follow the finish (usage, the end mark)
@@ -93,6 +93,7 @@ type Client struct {
 	poster  *wire.Poster
 	host    string
 	secrets []string
+	history history
 }
 
 var _ model.Client = (*Client)(nil)
@@ -254,11 +255,13 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 			fail(model.Errorf(model.KindAuth, "no API key for %s: set %s, or run: acp-agent login", c.name(), c.cfg.KeyName))
 			return
 		}
-		body, err := c.encode(req)
+		known := c.history.take(req.SessionID)
+		head, messages, err := c.write(req, known)
 		if err != nil {
 			fail(model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.name(), err))
 			return
 		}
+		c.history.keep(known)
 		if ctx.Err() != nil {
 			fail(nil)
 			return
@@ -268,7 +271,7 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 		w := newWatch(c.cfg.IdleTimeout, func() { cancel(errIdle) })
 		defer w.disarm()
 		w.arm()
-		res, err := c.post(rctx, body)
+		res, err := c.post(rctx, head, messages, bodyEnd)
 		w.disarm()
 		if res != nil {
 			defer res.Body.Close()
@@ -300,10 +303,10 @@ func (c *Client) idleError() *model.Error {
 	return model.Errorf(model.KindTimeout, "%s sent nothing for %s", c.name(), c.cfg.IdleTimeout)
 }
 
-// post sends the body and returns the answer once its head is there. The error
+// post sends the parts of a body and returns the answer once its head is there. The error
 // is a *model.Error unless ctx ended.
-func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) {
-	res, err := c.poster.Post(ctx, body)
+func (c *Client) post(ctx context.Context, body ...[]byte) (*http.Response, error) {
+	res, err := c.poster.Post(ctx, body...)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
 		return res, c.statusError(res.StatusCode, res.Header, text)

@@ -38,26 +38,29 @@ type writer struct {
 // part is one element of a content array.
 type part struct{ text, image string }
 
-// encode writes the request's body.
+// encode writes the request's body in one piece.
 func (c *Client) encode(req *model.Request) ([]byte, error) {
+	head, messages, err := c.write(req, &written{})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Concat(head, messages, bodyEnd), nil
+}
+
+// bodyEnd is what stands behind the messages.
+var bodyEnd = []byte(`]}`)
+
+// write writes the body up to its messages, and the messages, but for those that
+// known holds already. It leaves in known what the next request can build on.
+func (c *Client) write(req *model.Request, known *written) (head, messages []byte, err error) {
 	params := req.Head.Config
 	if params.Model == "" {
 		params.Model = c.cfg.Model
 	}
 	if params.Model == "" {
-		return nil, fmt.Errorf("no model is named")
+		return nil, nil, fmt.Errorf("no model is named")
 	}
-	size := 4096 + len(req.Head.System)
-	for i := range req.Messages {
-		for j := range req.Messages[i].Content {
-			b := &req.Messages[i].Content[j]
-			size += 64 + len(b.Text) + len(b.Arguments) + len(b.Data)
-			for k := range b.Content {
-				size += 64 + len(b.Content[k].Text)
-			}
-		}
-	}
-	w := &writer{dst: make([]byte, 0, size+size/8), c: c, info: c.info(params.Model), req: req}
+	w := &writer{dst: make([]byte, 0, 4096+len(req.Head.System)), c: c, info: c.info(params.Model), req: req}
 	w.raw(`{"model":`)
 	w.str(params.Model)
 	w.raw(`,"stream":true,"stream_options":{"include_usage":true}`)
@@ -68,7 +71,7 @@ func (c *Client) encode(req *model.Request) ([]byte, error) {
 		w.str(req.SessionID)
 	}
 	if err := w.tools(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	w.raw(`,"messages":[`)
 	if req.Head.System != "" {
@@ -76,8 +79,21 @@ func (c *Client) encode(req *model.Request) ([]byte, error) {
 		w.str(req.Head.System)
 		w.raw(`}`)
 	}
-	for i := range req.Messages {
-		m := &req.Messages[i]
+	head = w.dst
+	messages, err = w.messages(known, writtenKey{params.Model, w.thinks, req.Head.System != ""})
+	return head, messages, err
+}
+
+// messages writes the conversation behind what known has of it.
+func (w *writer) messages(known *written, key writtenKey) ([]byte, error) {
+	if known.key != key || !known.begins(w.req.Messages) {
+		*known = written{session: known.session, key: key, count: w.message}
+	}
+	done := len(known.msgs)
+	w.dst, w.message = slices.Grow(known.buf, room(w.req.Messages[done:])), known.count
+	safe := len(w.dst)
+	for i := done; i < len(w.req.Messages); i++ {
+		m := &w.req.Messages[i]
 		if m.Role != session.RoleTool {
 			w.flushImages()
 		}
@@ -91,10 +107,31 @@ func (c *Client) encode(req *model.Request) ([]byte, error) {
 		default:
 			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
+		if len(w.images) == 0 { // else more results may come before the images
+			done, safe, known.count = i+1, len(w.dst), w.message
+		}
 	}
 	w.flushImages()
-	w.raw(`]}`)
+	known.msgs, known.buf = w.req.Messages[:done:done], w.dst[:safe]
+	if safe < len(w.dst) {
+		known.buf = slices.Clip(known.buf) // what follows it belongs to this request
+	}
 	return w.dst, nil
+}
+
+// room is about how much messages take on the wire.
+func room(msgs []session.Message) int {
+	size := 256
+	for i := range msgs {
+		for j := range msgs[i].Content {
+			b := &msgs[i].Content[j]
+			size += 128 + len(b.Text) + len(b.Arguments) + len(b.Data)
+			for k := range b.Content {
+				size += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
+			}
+		}
+	}
+	return size + size/16
 }
 
 func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
@@ -274,7 +311,7 @@ func (w *writer) user(m *session.Message) {
 }
 
 // assistant writes what a model said. Content is never null: DeepSeek and
-// several gateways refuse that (cases R2), and the empty string is taken by all.
+// several gateways refuse that (Oaklight/llm-rosetta#356), and the empty string is taken by all.
 func (w *writer) assistant(m *session.Message) {
 	var texts []part
 	var reasoning []string
@@ -322,7 +359,7 @@ func (w *writer) assistant(m *session.Message) {
 }
 
 // reasoning sends a thinking answer's reasoning back to DeepSeek, which refuses
-// a history whose tool-call turns lack it, be it empty (facts 6; cases R1). The
+// a history whose tool-call turns lack it, be it empty (deepseek-harness 0.1.1-rc.2, model client; earendil-works/pi#3636). The
 // reasoning of another provider's model is left out, and the empty string put
 // in its place while DeepSeek thinks. Other dialects refuse the field.
 func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
@@ -342,7 +379,7 @@ func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 // arguments returns a call's arguments as strict servers take them. A call that
 // was cut, or that the model botched, stays in the log as it came; its history
 // gets an empty object, since one bad string would have every later request
-// refused (cases R9). The error result tells the model what happened.
+// refused (NousResearch/hermes-agent#25399). The error result tells the model what happened.
 func arguments(s string) string {
 	t := strings.TrimLeft(s, " \t\r\n")
 	if strings.HasPrefix(t, "{") && json.Valid([]byte(s)) {

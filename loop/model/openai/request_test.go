@@ -206,7 +206,7 @@ func TestVerbatim(t *testing.T) {
 	}
 }
 
-// TestReasoningIsSentBack holds the rules of cases R1 and R2.
+// TestReasoningIsSentBack holds the rules of earendil-works/pi#3636 and R2.
 func TestReasoningIsSentBack(t *testing.T) {
 	tests := []struct {
 		name, provider, effort string

@@ -110,7 +110,7 @@ func toolDelta(fields string) string { return deltaEvent(`{"tool_calls":[{` + fi
 const done = "[DONE]"
 
 // quirks are streams as servers send them, and what they mean. The sources are
-// the cases R1 to R14 and the faults 9.1 #9 and #12 of the reference.
+// the earendil-works/pi#3636 to R14 and the faults 9.1 #9 and #12 of the reference.
 var quirks = []struct {
 	name, body, want string
 }{

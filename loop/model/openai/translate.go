@@ -142,7 +142,7 @@ func (t *translator) deltaCall(d *callDelta) {
 
 // match returns the call that a delta continues, nil when it begins a new one.
 // An index alone does not tell: servers give parallel calls one index, start at
-// 1, or leave it out (cases R4).
+// 1, or leave it out (ollama/ollama#15457).
 func (t *translator) match(d *callDelta) *toolCall {
 	var cur *toolCall
 	for i := len(t.calls) - 1; i >= 0; i-- {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -43,12 +44,26 @@ func NewPoster(client *http.Client, addr Address, path string, header http.Heade
 	return p, nil
 }
 
-// Post sends a body and returns the answer once its head is there. The body of
-// an answer that is a failure has been read, in bounds.
-func (p *Poster) Post(ctx context.Context, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, bytes.NewReader(body))
+// Post sends a body, given in parts, and returns the answer once its head is
+// there. The body of an answer that is a failure has been read, in bounds.
+func (p *Poster) Post(ctx context.Context, parts ...[]byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, nil)
 	if err != nil {
 		return nil, err
+	}
+	for _, part := range parts {
+		req.ContentLength += int64(len(part))
+	}
+	// A redirect within the origin sends it again.
+	req.GetBody = func() (io.ReadCloser, error) {
+		readers := make([]io.Reader, len(parts))
+		for i, part := range parts {
+			readers[i] = bytes.NewReader(part)
+		}
+		return io.NopCloser(io.MultiReader(readers...)), nil
+	}
+	if req.ContentLength > 0 {
+		req.Body, _ = req.GetBody()
 	}
 	req.Header = p.header.Clone()
 	return BoundErrors(req, p.client.Do)
