@@ -289,7 +289,7 @@ func (b *batch) deliver(e *entry, out *Outcome) {
 	if a.Context != nil {
 		b.s.opts.Deliver(b.text(e, *a.Context), false)
 	}
-	// An async hook's systemMessage goes to the model too (facts 1.6).
+	// An async hook's systemMessage goes to the model too (Claude Code hooks reference, handlers).
 	if a.Message != "" {
 		b.s.opts.Deliver(b.text(e, a.Message), false)
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // Payloads are written by hand rather than by encoding/json because hooks grep
-// them (facts 7.2): the key order is fixed, nothing is blank between tokens, and
+// them (public configs): the key order is fixed, nothing is blank between tokens, and
 // text goes out as raw UTF-8 where encoding/json escapes <, >, & and U+2028.
 
 // ObjectWriter appends one JSON object, members in the order of the calls.
@@ -164,7 +164,7 @@ func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 }
 
 // EscapeASCII rewrites JSON text so that it holds ASCII only. It is for hooks
-// that decode stdin with a locale's code page (facts, bug 100).
+// that decode stdin with a locale's code page (facts, claude-plugins-official#4104).
 func EscapeASCII(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); {

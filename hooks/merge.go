@@ -10,7 +10,7 @@ type Heard struct {
 	Order int
 }
 
-// rank orders permission decisions: deny > defer > ask > allow (facts 1.8).
+// rank orders permission decisions: deny > defer > ask > allow (Claude Code hooks reference, output).
 // Between dialects the same holds, so a deny of one beats an allow of the other.
 func rank(d Decision) int {
 	switch d {
@@ -93,14 +93,14 @@ func Merge(out *Outcome, ev Event, hs []Heard) {
 		}
 		out.ReplaceOutput = &t
 	}
-	// The last to finish wins (facts bug 33); a refusal drops all rewrites.
+	// The last to finish wins (claude-code#83353); a refusal drops all rewrites.
 	if rewrite != nil && out.Decision != Deny && out.Decision != Defer && !out.Blocked {
 		out.UpdatedInput = rewrite.UpdatedInput
 	}
 	if out.Decision == Deny {
 		out.UpdatedPermissions = nil
 	}
-	// continue:false from any hook beats every block of a stop (facts 1.9, 2.6).
+	// continue:false from any hook beats every block of a stop (Claude Code hooks reference, Stop, 2.6).
 	// Elsewhere both stand: a refused tool must not run in a halted turn either.
 	if out.Halted && (ev == Stop || ev == SubagentStop) {
 		out.Blocked, out.Reasons = false, nil

@@ -12,7 +12,7 @@ import (
 )
 
 // summaryTokens bounds a summary. It is some times what one needs: reasoning
-// counts in it, and a summary that is cut has lost the newest (cases R8).
+// counts in it, and a summary that is cut has lost the newest (NousResearch/hermes-agent#93156).
 const summaryTokens = 32_000
 
 // errNothingToCompact is a compaction that would gain nothing.

@@ -200,7 +200,7 @@ func notification(kind, message string) *hooks.Call {
 	return &hooks.Call{Event: hooks.Notification, Fields: map[string]any{"message": message, "notification_type": kind}}
 }
 
-// stopFailure is Claude Code's name for a model failure (facts 1.3, StopFailure).
+// stopFailure is Claude Code's name for a model failure (Claude Code hooks reference, events, StopFailure).
 func stopFailure(kind string) string {
 	switch model.Kind(kind) {
 	case model.KindAuth:

@@ -27,6 +27,16 @@ func (s *Session) Deliver(t hooks.Text) {
 	}
 }
 
+// keep holds the context of a hook that fired outside the turn's own order until
+// a message may stand.
+func (s *Session) keep(contexts []hooks.Text) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range contexts {
+		s.late = append(s.late, lateText{c, false})
+	}
+}
+
 // takeLate returns what async hooks have said that is due: at a prompt all of
 // it, within a turn what does not wait for the next prompt.
 func (s *Session) takeLate(prompt bool) []session.Data {

@@ -261,7 +261,7 @@ func TestInstructionsAreShownOnce(t *testing.T) {
 	})
 }
 
-// A hook's allow skips the question, never a deny or an ask rule (facts 5 #37 to
+// A hook's allow skips the question, never a deny or an ask rule (claude-code#39344 to
 // #40); deny holds in every mode.
 func TestHookAllowAndRules(t *testing.T) {
 	tests := []struct {

@@ -96,9 +96,11 @@ func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.
 		if from != ref && s.hasHooks(hooks.PostModelSwitch) {
 			c := &hooks.Call{Event: hooks.PostModelSwitch, Fields: fields}
 			s.fill(c)
-			if _, err := s.fire(ctx, c, s.turnNumber()); err != nil {
+			out, err := s.fire(ctx, c, s.turnNumber())
+			if err != nil {
 				return err
 			}
+			s.keep(out.Contexts)
 		}
 		return s.commit(ctx)
 	})
@@ -108,7 +110,7 @@ func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.
 const cacheTTL = 5 * time.Minute
 
 // cacheFields say what a switch to the model costs: the context that its cache
-// has to be filled with (facts 1.3, PreModelSwitch).
+// has to be filled with (Claude Code hooks reference, events, PreModelSwitch).
 func (s *Session) cacheFields(fields map[string]any, ref string) {
 	var tokens int64
 	if s.state.Used != nil {

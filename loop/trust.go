@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"acp-agent/hooks"
 	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
@@ -92,9 +93,11 @@ func (t *turn) question(q *Question) (reply, error) {
 	if err := s.commit(t.ctx); err != nil {
 		return reply{}, err
 	}
-	if _, err := t.fire(notification("permission_prompt", "Permission needed: "+q.View.Title)); err != nil {
+	out, err := t.fire(notification("permission_prompt", "Permission needed: "+q.View.Title))
+	if err != nil {
 		return reply{}, err
 	}
+	t.contexts = append(t.contexts, contextData(out, hooks.Notification)...)
 	return await(s, func() reply {
 		id, err := s.cfg.Asker.Ask(t.ctx, q)
 		return reply{id, err}

@@ -14,27 +14,27 @@ var deliberate = []struct {
 }{
 	{
 		"max-tokens-continue", "prompt 1 answer", "end_turn", "max_tokens",
-		"an answer cut at the output limit is reported as such (reference facts 5)",
+		"an answer cut at the output limit is reported as such (reference public reports)",
 	},
 	{
 		"hook-cc-promptsubmit-block", "prompt 1 text", `""`, "",
-		"a blocked prompt tells the person why (reference facts 9.1 #11)",
+		"a blocked prompt tells the person why (reference deepseek-harness 0.1.1-rc.2, measured faults)",
 	},
 	{
 		"hook-codex-promptsubmit-block", "prompt 1 text", `""`, "",
-		"a blocked prompt tells the person why (reference facts 9.1 #11)",
+		"a blocked prompt tells the person why (reference deepseek-harness 0.1.1-rc.2, measured faults)",
 	},
 	{
 		"hook-cc-invalid-matcher", "hooks", "", "",
-		"one bad matcher loses its own group, not the whole file (reference facts 8.6 b)",
+		"one bad matcher loses its own group, not the whole file (reference deepseek-harness 0.1.1-rc.2, scenarios b)",
 	},
 	{
 		"hook-codex-invalid-matcher", "hooks", "", "",
-		"one bad matcher loses its own group, not the whole file (reference facts 8.6 b)",
+		"one bad matcher loses its own group, not the whole file (reference deepseek-harness 0.1.1-rc.2, scenarios b)",
 	},
 	{
 		"hook-cc-posttool-block", "transcript", "", "",
-		"in Claude Code's dialect the result stays and the feedback stands behind it (hook facts 4)",
+		"in Claude Code's dialect the result stays and the feedback stands behind it (hook deepseek-harness 0.1.1-rc.2, hook bridges)",
 	},
 }
 

@@ -224,7 +224,7 @@ func (a *app) noHooks(set *hooks.Set, event string) error {
 var claudeVariable = regexp.MustCompile(`\$\{?(CLAUDE_[A-Z_]+)`)
 
 // unset names the variables in a command that people expect of Claude Code and
-// that no hook has ever had (facts 7.6).
+// that no hook has ever had (public configs).
 func unset(command string) []string {
 	var out []string
 	for _, m := range claudeVariable.FindAllStringSubmatch(command, -1) {

@@ -320,7 +320,7 @@ func TestRequestsGrowAtTheEnd(t *testing.T) {
 	r.verify()
 }
 
-// TestCallsWrittenAsText has DeepSeek write its calls into the text (cases R11):
+// TestCallsWrittenAsText has DeepSeek write its calls into the text (TokenRhythm/opensquilla#985):
 // they run, nothing of the markup is shown or sent back, also when requests fail.
 func TestCallsWrittenAsText(t *testing.T) {
 	f := newFakeModels(t)

@@ -71,7 +71,7 @@ func (p *parser) fault(where, format string, args ...any) {
 	p.problems = append(p.problems, hooks.Problem{File: p.file.Path, Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
-// ParseFile reads a settings file's content. It is strict JSON (facts 1.7); a
+// ParseFile reads a settings file's content. It is strict JSON (Claude Code hooks reference, settings); a
 // fault in one entry is reported and costs that entry only.
 func ParseFile(path string, layer hooks.Layer, data []byte) (*File, []hooks.Problem) {
 	p := &parser{file: &File{Path: path, Layer: layer}}
@@ -344,7 +344,7 @@ func (p *parser) ifRule(where string, h *hooks.Handler, x *ext) {
 	x.rule = r
 }
 
-// typeWhy says why a handler of that type cannot run on the event (facts 1.6).
+// typeWhy says why a handler of that type cannot run on the event (Claude Code hooks reference, handlers).
 func typeWhy(ev hooks.Event, h *hooks.Handler) string {
 	switch h.Type {
 	case "prompt", "agent":
@@ -425,7 +425,7 @@ func (f *handlerFields) typeFields(h *hooks.Handler, x *ext) {
 }
 
 // timeout reads the time limit, in seconds, or takes the default of type and
-// event (facts 1.6). SessionEnd's shared budget is New's business.
+// event (Claude Code hooks reference, handlers). SessionEnd's shared budget is New's business.
 func (f *handlerFields) timeout(h *hooks.Handler) {
 	var sec float64
 	if f.get("timeout", &sec, "a number of seconds") {
@@ -449,7 +449,7 @@ func (f *handlerFields) timeout(h *hooks.Handler) {
 }
 
 // seconds converts without overflow: an installer may have meant milliseconds
-// (bug 84).
+// (failproofai#485).
 func seconds(sec float64) time.Duration {
 	const most = 10 * 365 * 24 * time.Hour
 	if sec >= most.Seconds() {

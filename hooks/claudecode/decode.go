@@ -9,7 +9,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// Decode implements hooks.Speaker: the whole table of facts 1.8, exit code times
+// Decode implements hooks.Speaker: the whole table of Claude Code hooks reference, output, exit code times
 // stdout, as a pure function.
 //
 //   - stdout that begins with { is JSON, and counts on every exit code; when it
@@ -93,8 +93,8 @@ func whyEnded(h *hooks.Handler, exit hooks.Exit) string {
 }
 
 // failed is a handler without an answer: it decides nothing, and the person is
-// told. With onFailure:block it counts as exit code 2 (facts 1.6). A model
-// switch is refused by a time limit too (facts 1.3).
+// told. With onFailure:block it counts as exit code 2 (Claude Code hooks reference, handlers). A model
+// switch is refused by a time limit too (Claude Code hooks reference, events).
 func (r *reading) failed(why string) hooks.Answer {
 	d := hooks.Failed
 	if r.exit.TimedOut {
@@ -127,7 +127,7 @@ func failureBlocks(h *hooks.Handler, ev hooks.Event) bool {
 }
 
 // canBlock reports the events on which exit code 2 has an effect on what happens
-// next (facts 1.3).
+// next (Claude Code hooks reference, events).
 func canBlock(ev hooks.Event, c *hooks.Call) bool {
 	switch ev {
 	case hooks.UserPromptSubmit, hooks.UserPromptExpand, hooks.PreToolUse, hooks.PostToolUse,
@@ -185,7 +185,7 @@ func (r *reading) exitTwo() {
 }
 
 // toldToUser reports the events on which the stderr of an exit code 2 that has
-// no effect is shown (facts 1.3).
+// no effect is shown (Claude Code hooks reference, events).
 func toldToUser(ev hooks.Event) bool {
 	switch ev {
 	case hooks.SessionStart, hooks.SessionEnd, hooks.SubagentStart, hooks.PostCompact, hooks.CwdChanged, hooks.PostModelSwitch:
@@ -216,7 +216,7 @@ func (r *reading) finish() hooks.Answer {
 }
 
 // decodeAsync reads what a handler in the background said: context and messages
-// only, each where it has the right type (facts 1.6). With asyncRewake exit code
+// only, each where it has the right type (Claude Code hooks reference, handlers). With asyncRewake exit code
 // 2 is a wake-up, with stderr or else stdout as its text.
 func decodeAsync(h *hooks.Handler, exit hooks.Exit) hooks.Answer {
 	a := hooks.Answer{Decision: hooks.Pass}

@@ -33,7 +33,7 @@ func specific(ev hooks.Event, members string) string {
 	return `{"hookSpecificOutput":{"hookEventName":"` + string(ev) + `"` + members + `}}`
 }
 
-// TestDecodeTable is the exit code × stdout table of facts 1.8, and the fields
+// TestDecodeTable is the exit code × stdout table of Claude Code hooks reference, output, and the fields
 // of each event.
 func TestDecodeTable(t *testing.T) {
 	type row struct {

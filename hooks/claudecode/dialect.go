@@ -23,7 +23,7 @@ type Config struct {
 
 	// HideEnv names the variables that hooks do not get: the model providers'
 	// keys, by default DefaultHideEnv. AllowEnv takes names out of it again.
-	// OTEL_* are always hidden (facts 1.10).
+	// OTEL_* are always hidden (Claude Code hooks reference, execution).
 	HideEnv, AllowEnv []string
 	// EnvFile returns the file that CLAUDE_ENV_FILE names for a session, whose
 	// export lines the agent sources before bash calls. It is called for
@@ -34,7 +34,7 @@ type Config struct {
 	// characters; 0 is the vendor's 10,000, negative none.
 	MaxText int
 	// ASCII escapes all non-ASCII text in payloads, for locales in which hooks
-	// misread UTF-8 (bug 100). Off, as hooks grep payloads for it (facts 7.2).
+	// misread UTF-8 (claude-plugins-official#4104). Off, as hooks grep payloads for it (public configs).
 	ASCII bool
 
 	// HTTP sends http hooks; nil is a plain client without proxies. MCP and
@@ -58,9 +58,9 @@ type Dialect struct {
 	paths    []string
 	env      hooks.Environ // what every hook inherits
 
-	// endBudget is what all SessionEnd hooks share (facts 1.6).
+	// endBudget is what all SessionEnd hooks share (Claude Code hooks reference, handlers).
 	endBudget time.Duration
-	// asking bounds prompt and agent hooks: twelve at once (facts 1.6).
+	// asking bounds prompt and agent hooks: twelve at once (Claude Code hooks reference, handlers).
 	asking chan struct{}
 }
 
@@ -107,7 +107,7 @@ func sortedKeys(m map[string]string) []string {
 }
 
 // precedence orders the layers of scalar settings: managed > --settings > local
-// > project > user (facts 1.7).
+// > project > user (Claude Code hooks reference, settings).
 func precedence(l hooks.Layer) int {
 	switch l {
 	case hooks.LayerManaged:
@@ -206,7 +206,7 @@ func (d *Dialect) Handlers() []*hooks.Handler { return d.handlers }
 func (d *Dialect) Files() []string { return d.paths }
 
 // Match implements hooks.Catalog. Identical handlers of several settings files
-// run once; a plugin's copies run beside them (facts 1.10, bug 93).
+// run once; a plugin's copies run beside them (Claude Code hooks reference, execution, claude-code#76297).
 func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 	ev := eventOf(c)
 	var (
@@ -282,7 +282,7 @@ func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {
 }
 
 // Cap implements hooks.Capper: additionalContext, systemMessage and plain
-// stdout above 10,000 characters go to a file (facts 1.8). A block's reason is
+// stdout above 10,000 characters go to a file (Claude Code hooks reference, output). A block's reason is
 // never cut: it is the instruction that the turn goes on with.
 func (d *Dialect) Cap(h *hooks.Handler, kind hooks.TextKind, text string, spill func(string) (string, error)) (string, bool) {
 	limit := d.cfg.MaxText

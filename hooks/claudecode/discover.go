@@ -32,7 +32,7 @@ type DiscoverOptions struct {
 	DataDir string
 }
 
-// Discover reads the settings files that hold hooks (facts 1.7): managed, user,
+// Discover reads the settings files that hold hooks (Claude Code hooks reference, settings): managed, user,
 // explicit, project, local, plugins, in this order. Their hooks add up. Files
 // that do not exist come back empty, so that their appearing is noticed; a file
 // that two layers reach counts once.

@@ -2,9 +2,8 @@
 // matchers, `if` rules, stdin payloads, answers, precedence, execution.
 //
 // The rules follow the vendor's public reference (snapshot for 2.1.240), the
-// agent SDK's types (2.1.332) and its change log; where a comment names a
-// section ("facts 1.4") it means this project's notes on them,
-// hook-protocols/facts.md. Nothing here was copied from the vendor's program.
+// agent SDK's types (2.1.332) and its change log; a comment that gives
+// a rule's source names the part of the reference or the public report. Nothing here was copied from the vendor's program.
 //
 // Discover finds the files, New makes the dialect of them, hooks.NewEngine runs
 // it. The agent's tools appear under the vendor's names and argument shapes
@@ -14,7 +13,7 @@
 // Known differences, on purpose: the pipe of a hook's output is not waited for
 // beyond a second (hooks.WaitDelay); a rewrite of a tool's input that this
 // agent's tool cannot take refuses the call instead of running the original;
-// hooks of a repository run only once trusted (facts 1.7 has the vendor ask
+// hooks of a repository run only once trusted (Claude Code hooks reference, settings has the vendor ask
 // once a folder).
 package claudecode
 
@@ -23,7 +22,7 @@ import "acp-agent/hooks"
 // Name is the dialect's name in ids and in the log.
 const Name = "claude-code"
 
-// vendorEvents are the events that settings files may name (facts 1.3). Those
+// vendorEvents are the events that settings files may name (Claude Code hooks reference, events). Those
 // that this agent never has (hooks.Absent) are reported, and never run.
 var vendorEvents = []hooks.Event{
 	hooks.SessionStart, hooks.SessionEnd, hooks.UserPromptSubmit, hooks.UserPromptExpand,
@@ -37,7 +36,7 @@ var vendorEvents = []hooks.Event{
 	"DirectoryAdded", "FileChanged", "WorktreeCreate", "WorktreeRemove",
 }
 
-// isToolEvent reports the events on which `if` is evaluated (facts 1.4).
+// isToolEvent reports the events on which `if` is evaluated (Claude Code hooks reference, matchers).
 func isToolEvent(e hooks.Event) bool {
 	switch e {
 	case hooks.PreToolUse, hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PermissionRequest, hooks.PermissionDenied:

@@ -18,7 +18,7 @@ import (
 // termGrace is how long a hook has after SIGTERM at its time limit.
 const termGrace = 500 * time.Millisecond
 
-// process says how a command handler is started (facts 1.10).
+// process says how a command handler is started (Claude Code hooks reference, execution).
 func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 	h, c := job.Handler, job.Call
 	x := extOf(h)
@@ -50,7 +50,7 @@ func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 }
 
 // fallbacks are where a hook runs when the working directory was deleted
-// (2.1.239, bug 19).
+// (2.1.239, openai/codex#45293).
 func fallbacks(dirs ...string) []string {
 	var out []string
 	for _, d := range dirs {
@@ -82,8 +82,8 @@ func substitute(s string, values map[string]string) string {
 }
 
 // shellCommand wraps a shell-form command. The vendor says sh, but people write
-// bash, and sh may be dash: bash where there is one (facts 7.4). Never a login
-// or an interactive shell, whose profile could print (bug 23).
+// bash, and sh may be dash: bash where there is one (public configs). Never a login
+// or an interactive shell, whose profile could print (claude-code#21992).
 func shellCommand(shell, command string, env hooks.Environ) ([]string, error) {
 	if prefix, ok := env.Get("CLAUDE_CODE_SHELL_PREFIX"); ok && prefix != "" && shell != "powershell" {
 		command = prefix + " " + quote(command)
@@ -110,7 +110,7 @@ func shellCommand(shell, command string, env hooks.Environ) ([]string, error) {
 var placeholder = regexp.MustCompile(`\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}`)
 
 // powershell runs the command in PowerShell, where the placeholders are spelt
-// otherwise (facts 1.10).
+// otherwise (Claude Code hooks reference, execution).
 func powershell(command string, env hooks.Environ) ([]string, error) {
 	for _, name := range []string{"pwsh", "powershell"} {
 		if path, ok := env.LookPath(name); ok {
@@ -123,7 +123,7 @@ func powershell(command string, env hooks.Environ) ([]string, error) {
 
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// environ is a hook's environment (facts 1.10).
+// environ is a hook's environment (Claude Code hooks reference, execution).
 func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 	x := extOf(h)
 	env := d.env.Without(func(string) bool { return false }).WithShellLevel()
@@ -153,7 +153,7 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 	for _, k := range sortedKeys(set) {
 		v := set[k]
 		if h.Shell != "powershell" && (k == "CLAUDE_PROJECT_DIR" || strings.HasPrefix(k, "CLAUDE_PLUGIN_")) {
-			// On Windows: Git Bash eats backslashes in what it expands unquoted (bug 98).
+			// On Windows: Git Bash eats backslashes in what it expands unquoted (claude-code#21878).
 			v = filepath.ToSlash(v)
 		}
 		env = env.Set(k, v)
@@ -162,7 +162,7 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 }
 
 // detach recognises the first line by which a hook puts itself in the
-// background: {"async":true,"asyncTimeout":ms} (facts 1.6).
+// background: {"async":true,"asyncTimeout":ms} (Claude Code hooks reference, handlers).
 func detach(line []byte) (time.Duration, bool) {
 	var v struct {
 		Async        bool    `json:"async"`

@@ -11,7 +11,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// matcher is a compiled matcher string (facts 1.4).
+// matcher is a compiled matcher string (Claude Code hooks reference, matchers).
 type matcher struct {
 	all   bool
 	exact []string
@@ -69,7 +69,7 @@ func (m *matcher) matches(names ...string) bool {
 		return true
 	case len(names) == 0 || names[0] == "":
 		// An empty subject matches no real matcher; the vendor's running of every
-		// group there is a known defect (facts 1.4.8).
+		// group there is a known defect (claude-code#87065).
 		return false
 	case m.re == nil:
 		return slices.ContainsFunc(names, func(n string) bool { return slices.Contains(m.exact, n) })
@@ -126,7 +126,7 @@ func subject(ev hooks.Event, c *hooks.Call) []string {
 	return nil
 }
 
-// retired warns of names in a list that no tool has any more (facts 7.7).
+// retired warns of names in a list that no tool has any more (public configs).
 func retired(ev hooks.Event, m *matcher) string {
 	if !isToolEvent(ev) || m.re != nil || m.all {
 		return ""

@@ -8,7 +8,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// TestMatchers is facts 1.4, rule by rule.
+// TestMatchers is Claude Code hooks reference, matchers, rule by rule.
 func TestMatchers(t *testing.T) {
 	for _, tc := range []struct {
 		ev      hooks.Event

@@ -11,7 +11,7 @@ import (
 
 const notJSON = "its output looks like a JSON object but is not valid JSON; print one object and nothing else"
 
-// output is a hook's JSON answer, its types checked (facts 1.8). Member names
+// output is a hook's JSON answer, its types checked (Claude Code hooks reference, output). Member names
 // are case-sensitive, unknown ones ignored, null counts as absent.
 type output struct {
 	top, specific map[string]json.RawMessage
@@ -155,7 +155,7 @@ func (o *output) raw(key string) json.RawMessage {
 func (r *reading) apply() {
 	o, a := r.out, &r.a
 	if r.ev == hooks.StopFailure {
-		return // output ignored (facts 1.3)
+		return // output ignored (Claude Code hooks reference, events)
 	}
 	if o.message != "" && !messageDiscarded(r.ev) {
 		a.Message = o.message
@@ -183,7 +183,7 @@ func (r *reading) apply() {
 	case hooks.PermissionDenied:
 		_ = json.Unmarshal(o.specific["retry"], &a.Retry)
 	case hooks.Elicitation, hooks.ElicitationResult:
-		// With exit code 2 the answer's own action is ignored (facts 1.8).
+		// With exit code 2 the answer's own action is ignored (Claude Code hooks reference, output).
 		if r.exit.Code != 2 {
 			a.Action, a.Content = o.str("action"), o.raw("content")
 		}
@@ -342,7 +342,7 @@ func (r *reading) replaceOutput() {
 }
 
 // remarks names members that people expect something of and that do nothing
-// (bugs 22, 29).
+// (claude-plugins-official#1788, 29).
 func (r *reading) remarks() {
 	for _, key := range []string{"additionalContext", "permissionDecision", "updatedInput"} {
 		if _, ok := r.out.top[key]; ok {

@@ -20,7 +20,7 @@ func eventOf(c *hooks.Call) hooks.Event {
 	return c.Event
 }
 
-// hasMode reports the events whose payload says the permission mode (facts 1.2).
+// hasMode reports the events whose payload says the permission mode (Claude Code hooks reference, common fields).
 func hasMode(ev hooks.Event) bool {
 	switch ev {
 	case hooks.UserPromptSubmit, hooks.UserPromptExpand, hooks.PreToolUse, hooks.PostToolUse,
@@ -48,7 +48,7 @@ type field struct {
 	optional bool
 }
 
-// fields are the members of the rarer events, in the vendor's order (facts 1.3).
+// fields are the members of the rarer events, in the vendor's order (Claude Code hooks reference, events).
 var fields = map[hooks.Event][]field{
 	hooks.SessionStart:       {{"session_title", true}, {"seconds_since_last_response", true}, {"context_tokens", true}},
 	hooks.PermissionRequest:  {{"permission_suggestions", true}},
@@ -77,7 +77,7 @@ var modelSwitch = []field{
 }
 
 // Payload implements hooks.Speaker: one line of compact JSON in raw UTF-8 with a
-// final newline, which `read -r` depends on (facts 1.2, 7.2).
+// final newline, which `read -r` depends on (Claude Code hooks reference, common fields, 7.2).
 func (d *Dialect) Payload(c *hooks.Call) ([]byte, error) {
 	ev := eventOf(c)
 	w := hooks.NewObject(make([]byte, 0, 1024))

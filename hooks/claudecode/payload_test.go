@@ -126,7 +126,7 @@ func payloadCalls() []struct {
 }
 
 // TestPayloadGoldens pins the payload of every event byte by byte: key order,
-// compact, raw UTF-8, final newline (facts 1.2, 1.3, 1.5, 7.2, Appendix B).
+// compact, raw UTF-8, final newline (Claude Code hooks reference, common fields, 1.3, 1.5, 7.2, Appendix B).
 func TestPayloadGoldens(t *testing.T) {
 	d := New(Config{})
 	var got bytes.Buffer

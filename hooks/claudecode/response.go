@@ -8,13 +8,13 @@ import (
 )
 
 // toolFailed says whether the tool's end is PostToolUseFailure: it reported an
-// error, or a command exited with other than 0 (facts 1.3).
+// error, or a command exited with other than 0 (Claude Code hooks reference, events).
 func toolFailed(t *hooks.Tool) bool {
 	return t.Failed || t.NotRun || t.ExitCode != nil && *t.ExitCode != 0
 }
 
 // ToolResponse is the vendor's tool_response for a tool that has run
-// (facts 1.5). Tools that the vendor does not have, MCP ones first, give their
+// (Claude Code sdk-tools.d.ts). Tools that the vendor does not have, MCP ones first, give their
 // own structured answer, or else their text.
 func ToolResponse(t *hooks.Tool, cwd string) json.RawMessage {
 	var ok bool
@@ -255,7 +255,7 @@ func lines(s string) []string {
 }
 
 // failureError is PostToolUseFailure's error: for a command its exit code and
-// what it wrote, cut in the middle above 10,000 characters (facts 1.3).
+// what it wrote, cut in the middle above 10,000 characters (Claude Code hooks reference, events).
 func failureError(t *hooks.Tool) string {
 	text := t.Output
 	if t.ExitCode != nil && *t.ExitCode != 0 {

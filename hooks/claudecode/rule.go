@@ -15,7 +15,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// rule is one permission rule of an `if` (facts 1.4): a tool's name, and in
+// rule is one permission rule of an `if` (Claude Code hooks reference, matchers): a tool's name, and in
 // parentheses what it is called with.
 type rule struct {
 	tool    string
@@ -29,7 +29,7 @@ type rule struct {
 
 var ruleForm = regexp.MustCompile(`^([A-Za-z0-9_*-]+)(?:\((.*)\))?$`)
 
-// parseRule reads a rule. Several joined by | are not one (facts 7.3).
+// parseRule reads a rule. Several joined by | are not one (public configs).
 func parseRule(text string) (*rule, error) {
 	s := strings.TrimSpace(text)
 	m := ruleForm.FindStringSubmatch(s)

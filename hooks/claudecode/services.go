@@ -22,7 +22,7 @@ func noAnswer(format string, args ...any) hooks.Exit {
 	return hooks.Exit{Code: -1, StartErr: fmt.Errorf(format, args...)}
 }
 
-// post runs an http handler (facts 1.6).
+// post runs an http handler (Claude Code hooks reference, handlers).
 func (d *Dialect) post(ctx context.Context, job *hooks.Job) hooks.Exit {
 	x := extOf(job.Handler)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, x.url, bytes.NewReader(bytes.TrimSuffix(job.Payload, []byte("\n"))))
@@ -167,7 +167,7 @@ func lookUp(data any, path string) any {
 
 // ask runs a prompt or agent handler: a model is asked whether things are in
 // order, and its verdict is put in the terms of a hook's JSON answer
-// (facts 1.6). An agent handler's evaluator has no tools here: it is asked the
+// (Claude Code hooks reference, handlers). An agent handler's evaluator has no tools here: it is asked the
 // same way.
 func (d *Dialect) ask(ctx context.Context, job *hooks.Job) hooks.Exit {
 	select {

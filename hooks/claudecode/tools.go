@@ -10,7 +10,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// tool is how one of the agent's tools looks to hooks (facts 1.5).
+// tool is how one of the agent's tools looks to hooks (Claude Code sdk-tools.d.ts).
 type tool struct {
 	native, name string
 	// rename maps the agent's argument names to the vendor's. Arguments that are
@@ -46,7 +46,7 @@ var tools = []tool{
 }
 
 // legacy maps a tool to the names it had, which still match in a list
-// (facts 1.4.7).
+// (Claude Code hooks reference, matchers).
 var legacy = map[string][]string{
 	"Agent": {"Task"}, "TaskStop": {"KillShell", "KillBash"}, "ListAgents": {"ListPeers"},
 	"SendUserMessage": {"Brief"}, "ListMcpResourcesTool": {"ListMcpResources"},
@@ -124,7 +124,7 @@ func ToolInput(native string, input json.RawMessage, cwd string) json.RawMessage
 	return w.Close()
 }
 
-// absolute makes a path argument absolute (facts 1.5).
+// absolute makes a path argument absolute (Claude Code sdk-tools.d.ts).
 func absolute(v json.RawMessage, cwd string) json.RawMessage {
 	var s string
 	if json.Unmarshal(v, &s) != nil || s == "" || filepath.IsAbs(s) || cwd == "" {

@@ -11,7 +11,7 @@ import (
 )
 
 // transcriber writes a session in the form that hooks find at transcript_path
-// (hook-protocols/transcripts.md): one compact JSON object a line, each line of
+// (public samples of versions 2.0 to 2.1.205): one compact JSON object a line, each line of
 // the conversation naming its parent.
 type transcriber struct {
 	meta   hooks.TranscriptMeta

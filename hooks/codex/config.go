@@ -9,7 +9,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// events are those of Codex 0.171.0 (facts 2.1), with the name that its trust
+// events are those of Codex 0.171.0 (Codex 0.171.0, events), with the name that its trust
 // keys and hashes use. PreModelRequest and PostModelRequest are undocumented
 // but in the binary.
 var events = map[hooks.Event]string{
@@ -87,7 +87,7 @@ func (c *config) note(off int, path, format string, args ...any) {
 }
 
 // parseHooksJSON reads a hooks.json. Its errors mean that the whole file is
-// dropped, as Codex drops it (facts 2.3, observed cf_bareflat, cf_http,
+// dropped, as Codex drops it (Codex 0.171.0, handlers, observed cf_bareflat, cf_http,
 // cf_jsonc, cf_toneg, cf_toplevel).
 func parseHooksJSON(data []byte) (*config, error) {
 	root, err := parseJSON(data)
@@ -207,7 +207,7 @@ func (c *config) parseGroup(n *node, event hooks.Event, index int, path string) 
 }
 
 // ignoredKeys are the keys of a handler that Codex does not know and whose
-// loss changes what the handler does (facts 2.3). Any other unknown key is a
+// loss changes what the handler does (Codex 0.171.0, handlers). Any other unknown key is a
 // comment in the eyes of Codex, and here.
 var ignoredKeys = map[string]string{
 	"if":            "the handler runs on every match",
@@ -385,7 +385,7 @@ func (h *handler) effective(goos string) string {
 	return h.command
 }
 
-// The time limits of facts 2.3, in seconds.
+// The time limits of Codex 0.171.0, handlers, in seconds.
 const (
 	defaultSeconds = 600
 	endSeconds     = 1 // SessionEnd and Interrupt: somebody is waiting to leave

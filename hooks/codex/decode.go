@@ -8,7 +8,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// decode turns how a handler ended into its answer (facts 2.5). It is a pure
+// decode turns how a handler ended into its answer (Codex 0.171.0, output). It is a pure
 // function of its arguments. Exit code 0 is the only one whose stdout counts;
 // exit code 2 blocks by what it wrote to stderr, and fails when that is
 // nothing; every other end fails. A failure never holds anything up.
@@ -293,7 +293,7 @@ func decodePostToolUse(o *output) hooks.Answer {
 }
 
 // decodePrompt is UserPromptSubmit: a block keeps the context, which stays in
-// the history while the prompt does not (facts 2.5).
+// the history while the prompt does not (Codex 0.171.0, output).
 func decodePrompt(o *output) hooks.Answer {
 	invalid := o.decision == "block" && blank(o.reason)
 	switch {
@@ -324,7 +324,7 @@ func decodeStop(c *hooks.Call, o *output) hooks.Answer {
 }
 
 // decodeAsync takes context only: the event is long over, so nothing can be
-// decided or said to the person any more (facts 2.5, observed as_async).
+// decided or said to the person any more (Codex 0.171.0, output, observed as_async).
 func decodeAsync(c *hooks.Call, e hooks.Exit) hooks.Answer {
 	if observed(c.Event) || len(bytes.TrimSpace(e.Stdout)) == 0 {
 		return hooks.Answer{}

@@ -70,7 +70,7 @@ func pre(rest string) string { return hso("PreToolUse", rest) }
 
 func perm(rest string) string { return hso("PermissionRequest", `,"decision":{`+rest+`}`) }
 
-// decodeTable is facts 2.5: event by event, exit code by stdout and stderr.
+// decodeTable is Codex 0.171.0, output: event by event, exit code by stdout and stderr.
 var decodeTable = []struct {
 	event  hooks.Event
 	code   int

@@ -17,7 +17,7 @@ type Options struct {
 	// Files are Discover's.
 	Files []File
 	// Env is the environment at the session's start, which every hook gets whole:
-	// Codex filters nothing (facts 2.7).
+	// Codex filters nothing (Codex 0.171.0, execution).
 	Env hooks.Environ
 	// Shell is the person's shell by the user database; Codex does not look at
 	// $SHELL. Empty: bash, else sh, from Env's PATH.
@@ -164,7 +164,7 @@ func takesContext(e hooks.Event) bool {
 	return slices.Contains(shapes[e].specific, "additionalContext")
 }
 
-// applyState honours Codex's own record about the handler (facts 2.4).
+// applyState honours Codex's own record about the handler (Codex 0.171.0, config and trust).
 func (d *Dialect) applyState(f *File, g *group, c *handler, h *hooks.Handler) {
 	if f.managed {
 		h.Trust = hooks.TrustManaged
@@ -209,7 +209,7 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 
 // fires reports whether Codex fires the event for this call at all. PostToolUse
 // follows every run of a tool, a command's non-zero exit too, but not a call
-// that never ran or whose tool failed (facts 2.1).
+// that never ran or whose tool failed (Codex 0.171.0, events).
 func fires(c *hooks.Call) bool {
 	if c.Event != hooks.PostToolUse || c.Tool == nil {
 		return true
@@ -225,7 +225,7 @@ func (d *Dialect) Decode(c *hooks.Call, h *hooks.Handler, e hooks.Exit) hooks.An
 	return decode(c, h, e)
 }
 
-// AsyncLimit implements hooks.AsyncLimiter (facts 2.3).
+// AsyncLimit implements hooks.AsyncLimiter (Codex 0.171.0, handlers).
 func (d *Dialect) AsyncLimit() int { return 8 }
 
 // Files implements hooks.Watcher.
@@ -268,7 +268,7 @@ func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {
 		Fallbacks: d.fallbacks(job.Call),
 		Stdin:     job.Payload,
 		Timeout:   job.Handler.Timeout,
-		// No grace: Codex kills the whole group at once (facts 2.7).
+		// No grace: Codex kills the whole group at once (Codex 0.171.0, execution).
 	})
 }
 
@@ -283,7 +283,7 @@ func (d *Dialect) fallbacks(c *hooks.Call) []string {
 }
 
 // argv is the shell line for a command: the person's own shell, not a login
-// shell (facts 2.7, observed sh_*).
+// shell (Codex 0.171.0, execution, observed sh_*).
 func (d *Dialect) argv(command string) ([]string, error) {
 	if d.opts.GOOS == "windows" {
 		for _, name := range []string{d.opts.Shell, "pwsh", "powershell"} {

@@ -48,7 +48,7 @@ type File struct {
 	// projectUntrusted: Codex's own config says so of the project.
 	projectUntrusted bool
 	state            map[string]hookState
-	// plugin are the variables of a plugin's hooks (facts 2.7), pluginData one of
+	// plugin are the variables of a plugin's hooks (Codex 0.171.0, execution), pluginData one of
 	// them: the directory to make.
 	plugin     map[string]string
 	pluginData string
@@ -71,7 +71,7 @@ type finder struct {
 	files    []File
 	problems []hooks.Problem
 	real     map[string]bool
-	// state and projects are the user's; Codex takes no one else's (facts 2.4).
+	// state and projects are the user's; Codex takes no one else's (Codex 0.171.0, config and trust).
 	state    map[string]hookState
 	projects map[string]string
 	// enabled is [features] hooks, the user's over the system's, and where it
@@ -82,7 +82,7 @@ type finder struct {
 	managedOnly string // the file that says allow_managed_hooks_only
 }
 
-// Discover finds and reads the hooks of all layers, lowest first (facts 2.4):
+// Discover finds and reads the hooks of all layers, lowest first (Codex 0.171.0, config and trust):
 // the administrator's requirements, the system's, the user's, the project's
 // from its root down to Cwd, the administrator's legacy managed_config.toml,
 // and the files named on the command line. A file that Codex would drop is

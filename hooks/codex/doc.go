@@ -11,15 +11,15 @@
 // TestObserved replays every one), the JSON schemas which that binary carries
 // (testdata/schemas), and the public source of August 2026 where the first two
 // are silent. Comments name the section of the notes that these were written
-// down in, as "facts 2.5".
+// down in, as "Codex 0.171.0, output".
 //
-//	facts 2.1  events and payloads      payload.go, appendix A for the key order
-//	facts 2.2  matchers                 matcher.go
-//	facts 2.3  handlers, strictness     config.go, toml.go, node.go
-//	facts 2.4  files, layers, trust     discover.go, layers.go, trust.go
-//	facts 2.5  answers                  decode.go, wire.go, spill.go
-//	facts 2.7  processes                dialect.go
-//	facts 7    seen in the wild         tools.go, patch.go
+//	Codex 0.171.0, events  events and payloads      payload.go, appendix A for the key order
+//	Codex 0.171.0, matchers  matchers                 matcher.go
+//	Codex 0.171.0, handlers  handlers, strictness     config.go, toml.go, node.go
+//	Codex 0.171.0, config and trust  files, layers, trust     discover.go, layers.go, trust.go
+//	Codex 0.171.0, output  answers                  decode.go, wire.go, spill.go
+//	Codex 0.171.0, execution  processes                dialect.go
+//	public configs    seen in the wild         tools.go, patch.go
 //
 // # What differs from the vendor on purpose
 //

@@ -11,7 +11,7 @@ import (
 // projectRoot finds the directory that has a .git above dir, or dir itself
 // where there is none. checkout is where the project's hooks are: the same
 // directory, and for a linked git worktree the root checkout, so that a branch
-// cannot bring hooks of its own (facts 2.4).
+// cannot bring hooks of its own (Codex 0.171.0, config and trust).
 func projectRoot(dir string) (root, checkout string) {
 	for d := dir; ; d = filepath.Dir(d) {
 		git := filepath.Join(d, ".git")

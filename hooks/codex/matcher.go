@@ -8,7 +8,7 @@ import (
 	"acp-agent/hooks"
 )
 
-// matcher is a compiled group matcher (facts 2.2): everything, a list of exact
+// matcher is a compiled group matcher (Codex 0.171.0, matchers): everything, a list of exact
 // names, or a regular expression.
 type matcher struct {
 	all   bool

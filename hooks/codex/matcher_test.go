@@ -12,7 +12,7 @@ func toolCall(name string) *hooks.Call {
 	return &hooks.Call{Event: hooks.PreToolUse, Tool: &hooks.Tool{Name: name}}
 }
 
-// TestMatcher is facts 2.2, with the observed cases ([X]) among them.
+// TestMatcher is Codex 0.171.0, matchers, with the observed cases ([X]) among them.
 func TestMatcher(t *testing.T) {
 	start := func(source string) *hooks.Call { return &hooks.Call{Event: hooks.SessionStart, Source: source} }
 	for _, c := range []struct {

@@ -11,7 +11,7 @@ import (
 )
 
 // mcpTool is a handler that calls a tool of a connected MCP server with the
-// payload's values in its input (facts 2.3).
+// payload's values in its input (Codex 0.171.0, handlers).
 type mcpTool struct {
 	server, tool string
 	input        *node

@@ -259,7 +259,7 @@ func fromTOML(v any) *node {
 }
 
 // uint reads a whole number of seconds or tokens: no sign, no fraction, no
-// exponent (facts 2.3: a u64, and a float drops the whole file).
+// exponent (Codex 0.171.0, handlers: a u64, and a float drops the whole file).
 func (n *node) uint(path string) (uint64, error) {
 	if n.kind != numberNode {
 		return 0, n.fail(path, "%s where a whole number was expected", n.kind)

@@ -7,7 +7,7 @@ import (
 )
 
 // Codex edits files with one tool, apply_patch, whose argument is a patch text.
-// Guards in the wild read the headers of that text (facts 7.9), so an edit and
+// Guards in the wild read the headers of that text (public configs), so an edit and
 // a write of this agent are put into it, and a patch that a hook gives back is
 // read out of it again.
 

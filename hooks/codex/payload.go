@@ -9,7 +9,7 @@ import (
 
 // payload writes the stdin of a call's handlers: one line of compact JSON in
 // raw UTF-8 without a line end, the keys in the order in which Codex 0.171.0
-// writes them (facts 2.1 and appendix A; the schemas say which are required).
+// writes them (Codex 0.171.0, events and appendix A; the schemas say which are required).
 // Hooks grep this text, so the order and the lack of blanks are part of it.
 func payload(c *hooks.Call) ([]byte, error) {
 	if _, ok := events[c.Event]; !ok {
@@ -99,7 +99,7 @@ func toolFields(w *hooks.ObjectWriter, c *hooks.Call) error {
 	return nil
 }
 
-// modelPayload is that of the two undocumented events (facts 2.1), which have
+// modelPayload is that of the two undocumented events (Codex 0.171.0, events), which have
 // an order of their own.
 func modelPayload(c *hooks.Call) []byte {
 	w := hooks.NewObject(make([]byte, 0, 512))

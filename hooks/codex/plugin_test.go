@@ -8,7 +8,7 @@ import (
 )
 
 // A plugin's variables are in the environment of its hooks and are put into
-// their commands (facts 2.7); other files' hooks do not have them.
+// their commands (Codex 0.171.0, execution); other files' hooks do not have them.
 func TestNamedPlugin(t *testing.T) {
 	dir := t.TempDir()
 	root := filepath.Join(dir, "plug")

@@ -5,7 +5,7 @@ import "strings"
 // PasswdShell finds a user's shell in the text of a passwd file, for
 // Options.Shell; "" when it is not there or no shell to run commands in (as
 // that of service accounts). Codex takes the shell from there and not from
-// $SHELL (facts 2.7).
+// $SHELL (Codex 0.171.0, execution).
 func PasswdShell(passwd, uid string) string {
 	for line := range strings.Lines(passwd) {
 		f := strings.Split(strings.TrimRight(line, "\r\n"), ":")

@@ -17,7 +17,7 @@ const bytesPerToken = 4
 func tokens(s string) uint64 { return uint64(len(s)+bytesPerToken-1) / bytesPerToken }
 
 // Cap implements hooks.Capper. Contexts and the text that replaces a tool's
-// output are limited (facts 2.5, spill); a reason is an instruction or a
+// output are limited (Codex 0.171.0, output, spill); a reason is an instruction or a
 // refusal and is never shortened.
 func (d *Dialect) Cap(h *hooks.Handler, kind hooks.TextKind, text string, spill func(string) (string, error)) (string, bool) {
 	if kind != hooks.ContextText && kind != hooks.ReplaceText {

@@ -16,7 +16,7 @@ type layerTOML struct {
 	hooksErr error
 	// enabled is [features] hooks (or its old name codex_hooks); nil unsaid.
 	enabled *bool
-	// state is [hooks.state], by trust key (facts 2.4).
+	// state is [hooks.state], by trust key (Codex 0.171.0, config and trust).
 	state map[string]hookState
 	// projects are the [projects."<dir>"] tables' trust_level.
 	projects map[string]string

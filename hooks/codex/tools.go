@@ -19,7 +19,7 @@ type toolName struct {
 	aliases []string
 }
 
-// toolNames maps a tool's own name (facts 2.1). An MCP tool keeps its
+// toolNames maps a tool's own name (Codex 0.171.0, events). An MCP tool keeps its
 // mcp__server__tool, and so does every other tool its own flat name.
 func toolNames(native string) toolName {
 	switch native {
@@ -105,7 +105,7 @@ func inputError(t *hooks.Tool, err error) error {
 }
 
 // toolResponse is PostToolUse's tool_response: text, or the CallToolResult of
-// an MCP tool (facts 2.1). A command's exit code is nowhere in it. A patch's
+// an MCP tool (Codex 0.171.0, events). A command's exit code is nowhere in it. A patch's
 // text names the files, and hooks read them there, so it is in Codex's words.
 func toolResponse(t *hooks.Tool, cwd string) (json.RawMessage, error) {
 	switch {

@@ -11,7 +11,7 @@ import (
 
 // Transcriber writes a session as a Codex rollout, the file that hooks find at
 // transcript_path: lines {timestamp, ordinal, type, payload} of compact JSON
-// (transcripts.md, observed with 0.171.0). It holds what readers use: the
+// (observed with Codex 0.171.0). It holds what readers use: the
 // messages, calls and outputs as response_item, and of event_msg the turns,
 // the messages and the token counts.
 type Transcriber struct {

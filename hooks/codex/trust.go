@@ -17,7 +17,7 @@ import (
 //	trusted_hash = "sha256:…"
 //
 // A person who has trusted a handler there has read exactly this content, so
-// it counts here as well (facts 2.4). Both, key and hash, are Codex's:
+// it counts here as well (Codex 0.171.0, config and trust). Both, key and hash, are Codex's:
 // TestHash holds hashes that 0.171.0 reported.
 
 // codexHash is the hash that Codex gives the handler: of the compact JSON, keys

@@ -47,7 +47,7 @@ type shape struct {
 	specific  []string // members of hookSpecificOutput; nil: none is allowed
 }
 
-// shapes are facts 2.5 and the schemas. SessionEnd and the model events are
+// shapes are Codex 0.171.0, output and the schemas. SessionEnd and the model events are
 // not here: nobody looks at what they print.
 var shapes = map[hooks.Event]shape{
 	hooks.SessionStart:     {specific: []string{"additionalContext"}},

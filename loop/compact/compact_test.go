@@ -24,7 +24,7 @@ func says(s string) session.Message {
 }
 
 // The output budget counts: 256 000 of a window of 1 048 576 overflow a request
-// at 792 k input, below 80 % of the window (facts 9.2, humanize2#15).
+// at 792 k input, below 80 % of the window (deepseek-harness, user reports, humanize2#15).
 func TestDueCountsTheOutputBudget(t *testing.T) {
 	tests := []struct {
 		used, window, output int64

@@ -30,7 +30,7 @@ func (f *failure) error(retryable bool) *model.Error {
 	return &model.Error{Kind: kind, Status: f.Status, Message: f.Message, RetryAfter: f.retryAfter(), Retryable: retryable}
 }
 
-// kindOf maps the reference's error codes (facts 6, "Errors"). An unknown code
+// kindOf maps the reference's error codes (deepseek-harness 0.1.1-rc.2, model client, "Errors"). An unknown code
 // is a finish reason of the provider in capitals, which is the provider's fault.
 func kindOf(code string) model.Kind {
 	switch code {

@@ -22,7 +22,7 @@ type entryJSON struct {
 
 // override applies the file to the first session's script: a bare array
 // replaces it, {patches: [{at, entry}]} replaces the calls at those 0-based
-// places; at may be one past the end, which appends (reference facts 8.3).
+// places; at may be one past the end, which appends (reference deepseek-harness 0.1.1-rc.2, replay).
 func override(path string, s *script) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {

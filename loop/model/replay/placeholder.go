@@ -13,7 +13,7 @@ import (
 // agent made up in this run: {{fromRequest:REGEX}} is the first group (or the
 // whole) of the last match in the strings of the request, joined by line ends.
 // Of a run of closing braces the last two end it, so that a regex may end in
-// {8} (reference facts 8.3).
+// {8} (reference deepseek-harness 0.1.1-rc.2, replay).
 const placeholderOpen = "{{fromRequest:"
 
 // templated reports whether any string of the chunks has a placeholder.

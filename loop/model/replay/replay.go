@@ -11,7 +11,7 @@
 // no more and no fewer; asking for more is an error of model.KindReplay, and
 // Check says what was left over.
 //
-// Rules and shapes: reference facts 2.3, 2.5 and 8.3.
+// Rules and shapes: reference Codex 0.171.0, handlers, 2.5 and 8.3.
 package replay
 
 import (

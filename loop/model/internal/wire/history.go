@@ -33,7 +33,7 @@ func SafeName(s string, most int) string {
 // Arguments returns a call's arguments as strict servers take them, an object. A
 // call that was cut, or that the model botched, stays in the log as it came; its
 // history gets an empty object, since one bad string would have every later
-// request refused (cases R9). The error result tells the model what happened.
+// request refused (NousResearch/hermes-agent#25399). The error result tells the model what happened.
 func Arguments(s string) string {
 	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") && json.Valid([]byte(s)) {
 		return s

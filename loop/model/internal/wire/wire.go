@@ -20,7 +20,7 @@ import (
 )
 
 // DefaultIdleTimeout is how long a stream may be silent; 90 s proved too short
-// in the field (cases R12).
+// in the field (deepseek-ai/DeepSeek-V3#1608).
 const DefaultIdleTimeout = 120 * time.Second
 
 // Endpoint is what errors and streams need to know of the place that answers.
