@@ -42,7 +42,7 @@ type listed struct {
 // the header, the end of the file and back to the last title, no more.
 func (s *Store) List(ctx context.Context) ([]session.Info, error) {
 	entries, err := s.fs.ReadDir(s.dir)
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // as in Create: no directory, no session
 		return nil, fmt.Errorf("listing the sessions in %s: %w", s.dir, err)
 	}
 	out := make([]session.Info, 0, len(entries))

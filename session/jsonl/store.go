@@ -129,6 +129,10 @@ func (s *Store) Create(ctx context.Context, h session.Header) (session.Log, erro
 		return nil, err
 	}
 	f, err := s.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	if errors.Is(err, fs.ErrNotExist) && s.fs.MkdirAll(s.dir, dirMode) == nil {
+		// The directory was removed under us: someone has tidied up.
+		f, err = s.fs.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, fileMode)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("creating the session log %s: %w", path, err)
 	}

@@ -235,3 +235,25 @@ func TestCancelled(t *testing.T) {
 	l, _, _ := load(t, s, "a") // the refused Open kept no lock
 	check(t, l.Close())
 }
+
+// A store goes on when its directory is removed under it: there are no sessions
+// then, and a new one can be made.
+func TestDirectoryRemoved(t *testing.T) {
+	s := newStore(t)
+	if err := os.RemoveAll(s.Dir()); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.List(t.Context()); err != nil || len(got) != 0 {
+		t.Errorf("listed %v, %v", got, err)
+	}
+	log, err := s.Create(t.Context(), header("a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := log.Close(); err != nil {
+		t.Error(err)
+	}
+	if got, err := s.List(t.Context()); err != nil || len(got) != 1 {
+		t.Errorf("listed %v, %v", got, err)
+	}
+}
