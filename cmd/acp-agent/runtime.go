@@ -45,9 +45,8 @@ type wiring struct {
 
 	remembering sync.Mutex
 
-	storeOnce sync.Once
-	storeErr  error
-	store     *jsonl.Store
+	storeMu sync.Mutex
+	store   *jsonl.Store
 }
 
 func (a *app) runtime() (*wiring, error) {
@@ -123,13 +122,21 @@ func (w *wiring) authenticate(context.Context, string) error {
 
 // open makes the store when the first session needs it.
 func (w *wiring) open() (*jsonl.Store, error) {
-	w.storeOnce.Do(func() {
-		if _, w.storeErr = w.cfg.EnsureStateDir(); w.storeErr != nil {
-			return
-		}
-		w.store, w.storeErr = jsonl.Open(w.cfg.SessionsDir(), jsonl.Options{})
-	})
-	return w.store, w.storeErr
+	w.storeMu.Lock()
+	defer w.storeMu.Unlock()
+	if w.store != nil {
+		return w.store, nil
+	}
+	// What fails is tried again: the person may have made room or set it right.
+	if _, err := w.cfg.EnsureStateDir(); err != nil {
+		return nil, err
+	}
+	store, err := jsonl.Open(w.cfg.SessionsDir(), jsonl.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("%w: make it writable, or name another state directory with --state-dir or ACP_AGENT_STATE_DIR", err)
+	}
+	w.store = store
+	return store, nil
 }
 
 // Create implements session.Store.
