@@ -62,7 +62,8 @@ func block(b *session.Block) int64 {
 // Cut returns how many of the messages a summary should replace, 0 when there
 // is nothing to gain. It keeps the newest prompt and what follows where that is
 // small enough, else the newest whole steps; a tool's result is never parted
-// from its call.
+// from its call. A prompt that has no answer yet stays word for word, however
+// long: no summary stands for what the model has still to do.
 func Cut(msgs []session.Message, window int64) int {
 	budget := int64(float64(window) * keepAtMost)
 	if window <= 0 {
@@ -85,6 +86,11 @@ func Cut(msgs []session.Message, window int64) int {
 		// The newest step alone is over the budget: all of it goes.
 		best = len(msgs)
 	}
+	unanswered := len(msgs)
+	for unanswered > 0 && msgs[unanswered-1].Role == session.RoleUser {
+		unanswered--
+	}
+	best = min(best, unanswered)
 	if best < 2 {
 		return 0
 	}

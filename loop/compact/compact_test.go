@@ -73,3 +73,23 @@ func TestCutKeepsCallsAndResultsTogether(t *testing.T) {
 		t.Errorf("cut %d of a single message", got)
 	}
 }
+
+// What has just been asked is never replaced by a summary, whatever its size, and
+// neither is what a hook added to it.
+func TestCutKeepsAnUnansweredPrompt(t *testing.T) {
+	before := []session.Message{user("one"), calling("a"), result("a", 10), says("done")}
+	long := user(strings.Repeat("x", 1_000_000))
+	for name, tail := range map[string][]session.Message{
+		"long":              {long},
+		"with a long note":  {user("two"), long},
+		"with a short note": {long, user("context")},
+		"short":             {user("two"), user("context")},
+	} {
+		if got := Cut(append(before[:4:4], tail...), 100_000); got != len(before) {
+			t.Errorf("%s: cut at %d, want %d", name, got, len(before))
+		}
+		if got := Cut(tail, 100_000); got != 0 {
+			t.Errorf("%s alone: cut at %d", name, got)
+		}
+	}
+}
