@@ -77,20 +77,19 @@ func TestCapturesCut(t *testing.T) {
 		at := strings.Index(body, `"finish_reason":"tool_calls"`)
 		finish := at + strings.IndexAny(body[at:], "\r\n")
 		for i := range len(body) {
-			for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
-				r := decode(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
-				var e *model.Error
-				if i < finish && (!errors.As(r.err, &e) || e.Kind != model.KindStreamClosed || !e.Retryable) || i >= finish && r.err != nil {
-					t.Fatalf("%s cut at %d (%v): %s", name, i, end, r)
-				}
-				got := r.blocks()
-				if len(got) > len(whole) || i >= finish && !slices.EqualFunc(got, whole, func(a, b session.Block) bool { return a.Text == b.Text && a.Arguments == b.Arguments }) {
-					t.Fatalf("%s cut at %d: %s", name, i, r)
-				}
-				for k, b := range got {
-					if w := whole[k]; b.Type != w.Type || !strings.HasPrefix(w.Text, b.Text) || !strings.HasPrefix(w.Arguments, b.Arguments) || b.ID != "" && b.ID != w.ID {
-						t.Fatalf("%s cut at %d: block %d is %+v", name, i, k, b)
-					}
+			end := []error{io.EOF, io.ErrUnexpectedEOF}[i%2]
+			r := decode(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
+			var e *model.Error
+			if i < finish && (!errors.As(r.err, &e) || e.Kind != model.KindStreamClosed || !e.Retryable) || i >= finish && r.err != nil {
+				t.Fatalf("%s cut at %d (%v): %s", name, i, end, r)
+			}
+			got := r.blocks()
+			if len(got) > len(whole) || i >= finish && !slices.EqualFunc(got, whole, func(a, b session.Block) bool { return a.Text == b.Text && a.Arguments == b.Arguments }) {
+				t.Fatalf("%s cut at %d: %s", name, i, r)
+			}
+			for k, b := range got {
+				if w := whole[k]; b.Type != w.Type || !strings.HasPrefix(w.Text, b.Text) || !strings.HasPrefix(w.Arguments, b.Arguments) || b.ID != "" && b.ID != w.ID {
+					t.Fatalf("%s cut at %d: block %d is %+v", name, i, k, b)
 				}
 			}
 		}
