@@ -56,6 +56,13 @@ func newConn(stream jsonrpc2.ObjectStream, log *slog.Logger) *Conn {
 // the client's is an *Error. When ctx ends first, Call tells the client by $/cancel_request, returns
 // ctx.Err() at once and drops a late answer; when the connection ends first, it returns ErrClosed.
 func (c *Conn) Call(ctx context.Context, method string, params, result any) error {
+	return c.CallLate(ctx, method, params, result, nil)
+}
+
+// CallLate is Call for a request that leaves something with the client, which may do it although it was
+// given up. When a result comes after CallLate has returned for the end of ctx, late is called, on a
+// goroutine of its own, with result decoded; until then result must be left alone.
+func (c *Conn) CallLate(ctx context.Context, method string, params, result any, late func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -64,31 +71,48 @@ func (c *Conn) Call(ctx context.Context, method string, params, result any) erro
 	if err != nil {
 		return err
 	}
-	defer c.dropCall(id)
 	rawID := RequestId(strconv.FormatUint(id, 10))
 	frame, err := appendFrame(nil, rawID, method, params)
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.WriteFrame(ctx, frame)
 	}
-	if err := c.WriteFrame(ctx, frame); err != nil {
+	if err != nil {
+		c.dropCall(id)
 		return err
 	}
 	select {
 	case m := <-answer:
 		return takeAnswer(m, result)
 	case <-ctx.Done():
-		c.dropCall(id)
+		if late == nil {
+			c.dropCall(id)
+		} else {
+			go c.takeLate(id, answer, result, late) // ends with the answer or the connection
+		}
 		// Best effort: the answer is dropped whether or not the client hears of it.
 		p, _ := Marshal(CancelRequestNotification{RequestID: rawID})
 		_ = c.stream.WriteObject(&Message{Method: MethodCancelRequest, Params: p})
 		return ctx.Err()
 	case <-c.ended:
+		c.dropCall(id)
 		select {
 		case m := <-answer: // it came before the end
 			return takeAnswer(m, result)
 		default:
 		}
 		return ErrClosed
+	}
+}
+
+// takeLate waits for the answer to a call that was given up.
+func (c *Conn) takeLate(id uint64, answer <-chan Message, result any, late func()) {
+	select {
+	case m := <-answer:
+		if takeAnswer(m, result) == nil {
+			late()
+		}
+	case <-c.ended:
+		c.dropCall(id)
 	}
 }
 

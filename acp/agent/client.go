@@ -66,17 +66,20 @@ func (c clientTerminal) Run(ctx context.Context, cmd tool.TerminalCommand, shown
 		req.Env = append(req.Env, acp.EnvVariable{Name: name, Value: value})
 	}
 	var created acp.CreateTerminalResponse
-	if err := c.agent.conn.Call(ctx, acp.MethodTerminalCreate, req, &created); err != nil {
+	release := func() {
+		rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
+		defer cancel()
+		if rerr := c.agent.conn.Call(rctx, acp.MethodTerminalRelease, &acp.ReleaseTerminalRequest{SessionID: c.id, TerminalID: created.TerminalID}, nil); rerr != nil {
+			c.agent.cfg.Log.Warn("a terminal was not released", "session", c.id, "terminal", created.TerminalID, "error", rerr)
+		}
+	}
+	// A client that is slow may make the terminal after the command has been
+	// given up, by a cancel or its time limit.
+	if err := c.agent.conn.CallLate(ctx, acp.MethodTerminalCreate, req, &created, release); err != nil {
 		return exit, fmt.Errorf("creating a terminal: %w", err)
 	}
 	id := created.TerminalID
-	defer func() {
-		rctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseWait)
-		defer cancel()
-		if rerr := c.agent.conn.Call(rctx, acp.MethodTerminalRelease, &acp.ReleaseTerminalRequest{SessionID: c.id, TerminalID: id}, nil); rerr != nil {
-			c.agent.cfg.Log.Warn("a terminal was not released", "session", c.id, "terminal", id, "error", rerr)
-		}
-	}()
+	defer release()
 	shown(id)
 	var done acp.WaitForTerminalExitResponse
 	werr := c.agent.conn.Call(ctx, acp.MethodTerminalWaitForExit, &acp.WaitForTerminalExitRequest{SessionID: c.id, TerminalID: id}, &done)

@@ -252,3 +252,36 @@ func everyCombination(t *testing.T) {
 		})
 	}
 }
+
+// A client that makes a terminal only after the command has been given up is told
+// to release it all the same.
+func TestLateTerminalIsReleased(t *testing.T) {
+	for _, name := range []string{"cancel", "time limit"} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, options{caps: terminalCaps()}, func(r *rig) {
+				s := serve(r, terminalCaps())
+				slow := make(chan struct{})
+				acptest.Handle(r.Client, acp.MethodTerminalCreate, func(ctx context.Context, p *acp.CreateTerminalRequest) (*acp.CreateTerminalResponse, error) {
+					<-slow
+					return s.create(ctx, p)
+				})
+				id := r.open()
+				r.permissions(acp.PermissionOptionKindAllowOnce)
+				r.model.add(calls("", toolCall{"c", "bash", args("command", "make", "timeoutMs", 300)}), says("ok"))
+				p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+				r.WaitFrame(r.t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodTerminalCreate })
+				if name == "cancel" {
+					r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
+					r.stops(p, acp.StopReasonCancelled)
+				} else {
+					r.stops(p, acp.StopReasonEndTurn)
+				}
+				close(slow)
+				settle(r)
+				if s.created != 1 || s.released != 1 {
+					t.Errorf("%d created, %d released: %v", s.created, s.released, s.calls)
+				}
+			})
+		})
+	}
+}
