@@ -19,6 +19,10 @@ import { sdk } from "./sdk.mjs";
 const [agent, schema] = process.argv.slice(2).map((p) => path.resolve(p));
 const h = new Harness(agent, schema, process.argv[4]);
 const mock = await startModel();
+// acpx is mostly a wait for processes to start: it runs beside the rest, with a
+// model of its own.
+const acpxMock = await startModel();
+const beside = acpx(h, acpxMock);
 
 const providers = [
   { model: "deepseek/deepseek-chat", env: { DEEPSEEK_API_KEY: KEY, DEEPSEEK_BASE_URL: `${mock.url}/v1` } },
@@ -115,9 +119,10 @@ await check("acpx: no key is an authentication error", {}, async (at) => {
 });
 
 await sdk(h, mock);
-await acpx(h, mock);
 await registry(h);
+await beside;
 
 await mock.stop();
+await acpxMock.stop();
 console.log(h.failed ? `${h.failed} failed` : `all ${h.passed} passed`);
 process.exit(h.failed ? 1 : 0);

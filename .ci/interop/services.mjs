@@ -45,7 +45,7 @@ export async function services(edit) {
 
   await edit("terminals: output, exit codes, limits, errors; always released", { terminal: true }, async (ed, at) => {
     const id = await ed.open();
-    await ed.run(id, bash("echo hello; exit 7"), bash("sleep 100", { timeoutMs: 300 }), bash("seq 1 100000"), bash("no-such-command-here"));
+    await ed.run(id, bash("echo hello; exit 7"), bash("sleep 100", { timeoutMs: 3000 }), bash("seq 1 100000"), bash("no-such-command-here"));
     const calls = ed.calls(id);
     for (const c of calls) assert.equal(c.content[0].type, "terminal", JSON.stringify(c.content));
     assert.equal(ed.asks("terminal/create").length, 4);
@@ -65,6 +65,23 @@ export async function services(edit) {
     const last = ed.calls(id).at(-1);
     assert.ok(["completed", "failed"].includes(last.status));
     assert.equal(fs.existsSync(path.join(at.cwd, "out")), last.status === "completed");
+  });
+
+  await edit("terminals: one that is made after the command was given up is released", { terminal: true }, async (ed, at) => {
+    const id = await ed.open();
+    let make;
+    ed.beforeTerminal = () => new Promise((r) => (make = r));
+    assert.equal(await ed.run(id, bash("echo $$ > pid; sleep 100", { timeoutMs: 100 }), { text: "x" }), "end_turn");
+    make();
+    await until("the release", () => ed.asks("terminal/release").length === 1);
+    make = null;
+    const open = ed.run(id, bash("sleep 100"));
+    await until("the terminal is asked for", () => make);
+    await ed.cancel(id);
+    assert.equal(await open, "cancelled");
+    make();
+    await until("the release", () => ed.asks("terminal/release").length === 2);
+    assert.equal(ed.terminals.size, 0);
   });
 
   await edit("services that the config turns off are not used", ALL, async (ed, at) => {
