@@ -356,3 +356,28 @@ func TestCommandExpansionHookBlocks(t *testing.T) {
 		}
 	})
 }
+
+// A command can find a key where its environment does not show it; it reaches
+// neither the log nor the model.
+func TestKeysAreCutOutOfToolResults(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		bash := &fakeTool{name: "bash", run: func(context.Context, *tool.Env, string) tool.Result {
+			r := tool.Text("KEY=sk-secret-123 end")
+			r.Meta.Response = json.RawMessage(`{"stdout":"KEY=sk-secret-123 end"}`)
+			return r
+		}}
+		r := newRig(t, []tool.Tool{bash}, calls(call("a", "bash", `{"command":"cat /proc/1/environ"}`)), text("ok"))
+		r.cfg.Redact = func(s string) string { return strings.ReplaceAll(s, "sk-secret-123", "[redacted]") }
+		if _, err := r.prompt("go"); err != nil {
+			t.Fatal(err)
+		}
+		for _, ev := range r.log.events {
+			if line, err := session.AppendEvent(nil, &ev); err != nil || strings.Contains(string(line), "sk-secret") {
+				t.Errorf("%v: %s", err, line)
+			}
+		}
+		if got := r.last().Content[0].Content[0].Text; got != "KEY=[redacted] end" {
+			t.Errorf("the model was sent %q", got)
+		}
+	})
+}

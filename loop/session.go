@@ -99,6 +99,8 @@ type Config struct {
 	// Reload returns the hooks anew when their files have changed since, with
 	// the files that did; ok is false when they have not. Optional.
 	Reload func() (h Reloaded, ok bool)
+	// Redact cuts the providers' keys out of a text; optional.
+	Redact func(string) string
 	// EnvFile is a file of export lines that SessionStart hooks may write and
 	// that shell commands take their environment from; "" is none.
 	EnvFile string

@@ -93,7 +93,12 @@ func (t *turn) newJob(c session.Call) *job {
 		j.spec = j.tool.Spec()
 	}
 	j.env = s.env(c.ID)
-	j.env.Progress = func(p tool.Progress) { s.cfg.Observer.Progress(t.ctx, c.ID, p) }
+	j.env.Progress = func(p tool.Progress) {
+		if s.cfg.Redact != nil {
+			p.Output = s.cfg.Redact(p.Output)
+		}
+		s.cfg.Observer.Progress(t.ctx, c.ID, p)
+	}
 	j.env.Files = turnFiles{s.cfg.Files, t.ctx}
 	return j
 }
@@ -205,7 +210,22 @@ func (t *turn) runOne(j *job) {
 		j.err = fmt.Errorf("running the tool %s: %w", j.call.Name, err)
 		j.fail("", session.TextUnknown)
 	default:
+		s.redact(&res)
 		j.result = &res
+	}
+}
+
+// redact takes the providers' keys out of what a tool has read: a command can
+// find them in places that its environment does not show.
+func (s *Session) redact(r *tool.Result) {
+	if s.cfg.Redact == nil {
+		return
+	}
+	for i := range r.Content {
+		r.Content[i].Text = s.cfg.Redact(r.Content[i].Text)
+	}
+	if len(r.Meta.Response) > 0 {
+		r.Meta.Response = json.RawMessage(s.cfg.Redact(string(r.Meta.Response)))
 	}
 }
 
@@ -223,7 +243,7 @@ func (t *turn) decide(j *job) error {
 		return nil
 	}
 	if j.tool == nil {
-		j.fail("unknown", fmt.Sprintf("There is no tool named %q. The tools are: %s.", j.call.Name, strings.Join(s.Tools().Names(), ", ")))
+		j.fail("unknown", fmt.Sprintf("There is no tool named %.100q. The tools are: %s.", j.call.Name, strings.Join(s.Tools().Names(), ", ")))
 		return nil
 	}
 	if err := check(j.tool, j.input); err != nil {

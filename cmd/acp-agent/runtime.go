@@ -234,7 +234,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		Retry:         w.models.retry(w.cfg.Limits.Retries),
 		TranscriptDir: filepath.Join(w.cfg.StateDir, "transcripts"), Transcribers: transcriber,
 		History: func(visit func(session.Event) error) error { return w.read(context.Background(), h.ID, visit) },
-		Version: version(), NewID: newID, Now: time.Now, Log: w.log,
+		Version: version(), NewID: newID, Now: time.Now, Log: w.log, Redact: w.cfg.Redactor(),
 	}
 	cfg.Forms = p.Forms
 	if w.cfg.Client.Terminal {

@@ -83,7 +83,6 @@ type replay struct {
 	last     []item
 	requests int
 	problems []hooks.Problem
-	outcomes []*hooks.Outcome
 	seen     []seenCall
 	model    string
 	quiet    bool // what is said of the config is not compared

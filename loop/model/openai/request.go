@@ -8,8 +8,26 @@ import (
 	"strings"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
+
+// Bounds of what a model invented and a strict server would refuse for ever: a
+// tool name is letters, digits, _ and - (OpenAI's rule), and an id that is
+// longer than any provider's own is no provider's own.
+const (
+	maxName   = 64
+	maxCallID = 256
+)
+
+// callID is a call's id as it is sent back: as it came, unless nothing could
+// have made it.
+func callID(id string) string {
+	if len(id) <= maxCallID {
+		return id
+	}
+	return wire.SafeName(id, maxCallID)
+}
 
 // noOutput stands in for a tool result without text: several servers refuse an
 // empty one. It is fixed, as all that the model sees is.
@@ -345,9 +363,9 @@ func (w *writer) assistant(m *session.Message) {
 		}
 		i++
 		w.raw(`{"id":`)
-		w.str(b.ID)
+		w.str(callID(b.ID))
 		w.raw(`,"type":"function","function":{"name":`)
-		w.str(b.Name)
+		w.str(wire.SafeName(b.Name, maxName))
 		w.raw(`,"arguments":`)
 		w.str(arguments(b.Arguments))
 		w.raw(`}}`)
@@ -433,7 +451,7 @@ func (w *writer) results(m *session.Message) {
 			w.str(joinText(texts))
 		}
 		w.raw(`,"tool_call_id":`)
-		w.str(b.CallID)
+		w.str(callID(b.CallID))
 		w.raw(`}`)
 	}
 }

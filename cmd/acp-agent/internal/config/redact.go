@@ -17,6 +17,18 @@ func (c *Config) Redact(s string) string {
 	return s
 }
 
+// Redactor returns Redact with the keys looked up once, at the first use, for
+// what is called often.
+func (c *Config) Redactor() func(string) string {
+	secrets := sync.OnceValue(c.Secrets)
+	return func(s string) string {
+		for _, secret := range secrets() {
+			s = strings.ReplaceAll(s, secret, Redacted)
+		}
+		return s
+	}
+}
+
 // RedactWriter wraps w so that no known key is written to it. The keys are
 // looked up at the first write. A key that is split over two writes is not seen:
 // use it for writers that get whole lines, as loggers write.
