@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
@@ -73,14 +74,14 @@ func pluginData(cfg *config.Config) string {
 }
 
 // passwdShell is the person's shell by the user database, which Codex runs hooks
-// with.
-func passwdShell() string {
+// with. It is looked up once a process, not once a session.
+var passwdShell = sync.OnceValue(func() string {
 	data, err := os.ReadFile("/etc/passwd")
 	if err != nil {
 		return ""
 	}
 	return codex.PasswdShell(string(data), strconv.Itoa(os.Getuid()))
-}
+})
 
 // describeHooks says for a person which hooks run in a directory.
 func (w *wiring) describeHooks(cwd string) string {

@@ -33,6 +33,9 @@ type models struct {
 
 	mu      sync.Mutex
 	clients map[string]modelClient
+	// listed is what known last returned, at listedAt. It is never changed.
+	listed   []model.Info
+	listedAt time.Time
 }
 
 type modelClient struct {
@@ -81,11 +84,23 @@ func (m *models) defaultRef() (string, error) {
 
 // known are the models to choose from: those of the table, and of the config
 // file, whose provider has a key. A replay has only itself.
+//
+// It is made anew once a second at the most: sessions that are opened together
+// ask for the same list, and it reads the stored keys.
 func (m *models) known() []model.Info {
 	if m.replay != nil {
 		return []model.Info{{Ref: replayRef}}
 	}
-	var out []model.Info
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.listed == nil || time.Since(m.listedAt) > time.Second {
+		m.listed, m.listedAt = m.list(), time.Now()
+	}
+	return m.listed
+}
+
+func (m *models) list() []model.Info {
+	out := []model.Info{}
 	for _, name := range m.cfg.ProviderNames() {
 		if _, err := m.cfg.Key(name); err != nil {
 			continue
