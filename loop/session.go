@@ -30,7 +30,8 @@ var (
 type Observer interface {
 	// Event is called once for each event, after it is durable.
 	Event(ctx context.Context, ev session.Event)
-	// Delta shows streamed text. messageID is that of the message it will be.
+	// Delta shows streamed text. messageID is that of the message it will be; c is
+	// valid until Delta returns.
 	Delta(ctx context.Context, messageID string, c *session.Chunk)
 	// Progress shows that a tool started (zero Progress) or what it put out.
 	Progress(ctx context.Context, callID string, p tool.Progress)

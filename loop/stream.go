@@ -215,13 +215,15 @@ func (t *turn) stream(client model.Client, req *model.Request, messageID string)
 	defer stop()
 	go func() { // ends with the stream, which ends with ctx; joined below
 		var err error
+		var shown session.Chunk // one for all deltas: a variable of the loop would be one for each
 		for c, cerr := range client.Stream(ctx, req) {
 			if cerr != nil {
 				err = cerr
 				break
 			}
 			if messageID != "" && (c.Type == session.ChunkText || c.Type == session.ChunkReasoning) {
-				s.cfg.Observer.Delta(ctx, messageID, &c)
+				shown = c
+				s.cfg.Observer.Delta(ctx, messageID, &shown)
 			}
 			q.put(ctx, c, s.cfg.Now())
 		}
