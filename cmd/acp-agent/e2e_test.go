@@ -186,7 +186,7 @@ func write(t *testing.T, path, content string) {
 // that the client was told is in the log, and the log verifies.
 func TestKillAfterTheAnswerLosesNothing(t *testing.T) {
 	rounds := 100
-	if testing.Short() {
+	if testing.Short() || raceEnabled {
 		rounds = 10
 	}
 	recording := filepath.Join(t.TempDir(), "session.jsonl")
