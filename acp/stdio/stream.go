@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -50,8 +51,10 @@ type Stream struct {
 	w    io.Writer
 
 	startReader sync.Once
-	readErr     error     // how reading ended; owned by the caller of ReadObject
-	lines       chan line // handed over by the reading goroutine, which nobody joins
+	readErr     error         // how reading ended; owned by the caller of ReadObject
+	lines       chan line     // handed over by the reading goroutine, which nobody joins
+	ahead       atomic.Int64  // bytes in lines
+	taken       chan struct{} // room for one: ahead has sunk below readAhead
 
 	closeOnce sync.Once
 	closeErr  error
@@ -89,7 +92,8 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 		opts:  opts,
 		r:     r,
 		w:     w,
-		lines: make(chan line),
+		lines: make(chan line, linesAhead),
+		taken: make(chan struct{}, 1),
 		wake:  make(chan struct{}, 1),
 		room:  make(chan struct{}),
 		ended: make(chan struct{}),
@@ -117,6 +121,12 @@ func (s *Stream) ReadObject(v any) error {
 		if ln.err != nil {
 			s.readErr = ln.err
 			return ln.err
+		}
+		if s.ahead.Add(-int64(len(ln.data))) <= readAhead {
+			select {
+			case s.taken <- struct{}{}:
+			default:
+			}
 		}
 		m, bad := parse(ln)
 		if bad != nil {
