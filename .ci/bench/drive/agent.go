@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 )
@@ -102,7 +101,7 @@ func (p *process) furnish() error {
 	const hook = `{"hooks":{"PreCompact":[{"matcher":"*","hooks":[{"type":"command","command":"true"}]}]}}`
 	for name, body := range map[string]string{
 		".claude/settings.json": hook, ".codex/hooks.json": hook, "ws/.claude/settings.json": `{"hooks":{}}`,
-		"ws/file.txt": strings.Repeat("a line of a file that is read\n", 20),
+		"ws/file.txt": "line one\nline two\n",
 	} {
 		path := filepath.Join(p.dir, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

@@ -79,8 +79,12 @@ func delta(dst []byte, i int) []byte {
 const head = `data: {"id":"mock","object":"chat.completion.chunk","created":1700000000,"model":"mock-model","choices":[{"index":0,"delta":`
 
 func chat(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	if r.ContentLength < 0 || r.ContentLength > 256<<20 {
+		http.Error(w, "mock: send a Content-Length", http.StatusLengthRequired)
+		return
+	}
+	body := make([]byte, r.ContentLength)
+	if _, err := io.ReadFull(r.Body, body); err != nil {
 		return
 	}
 	s := parse(body)
