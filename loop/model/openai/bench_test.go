@@ -13,6 +13,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -40,22 +41,21 @@ func benchBody() []byte {
 // BenchmarkDecode is this package's decoding, SSE and JSON, up to the chunks.
 func BenchmarkDecode(b *testing.B) {
 	body := benchBody()
-	c := &Client{cfg: Config{Provider: "bench"}}
+	e := &wire.Endpoint{Name: "bench"}
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		w := newWatch(DefaultIdleTimeout, func() {})
-		d := &decoder{
-			c: c, sse: newSSE(&watched{bytes.NewReader(body), w}), watch: w,
-			t:    newTranslator(func(session.Chunk, error) bool { n++; return true }),
-			fail: func(err error) { b.Fatal(err) }, idle: func() bool { return false },
+		for _, err := range e.Decode(bytes.NewReader(body), func(y *wire.Yield) wire.Answer { return newTranslator(y, e) }) {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
 		}
-		d.run(http.Header{})
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*benchDeltas), "ns/delta")
-	if n == 0 {
-		b.Fatal("no chunks")
+	if n < b.N*benchDeltas {
+		b.Fatal("chunks are missing")
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -99,7 +100,7 @@ func newMarkupFilter(provider string, tools []session.ToolSchema) *markupFilter 
 // text takes a delta of the answer's text.
 func (f *markupFilter) text(t *translator, s string) {
 	f.buf = append(f.buf, s...)
-	for !t.stopped && t.broken == nil {
+	for t.broken == nil {
 		if f.parse != nil {
 			if !f.run(t) {
 				return
@@ -196,7 +197,7 @@ func (f *markupFilter) known(name string) bool {
 
 func (m *markup) open(name string) string {
 	if !m.f.known(name) {
-		return "of a tool that there is not (" + clip(name, 60) + ")"
+		return "of a tool that there is not (" + wire.Clip(name, 60) + ")"
 	}
 	m.call = writtenCall{name: name}
 	m.names = m.names[:0]
@@ -264,7 +265,7 @@ func params(m *markup, s []byte) step {
 		return m.close(n, between)
 	case !tg.closes && tg.word == "parameter" && name != "" && !tg.empty && (kind == "true" || kind == "false"):
 		if slices.Contains(m.names, name) {
-			return step{fail: "which gives " + clip(name, 60) + " twice"}
+			return step{fail: "which gives " + wire.Clip(name, 60) + " twice"}
 		}
 		lead := byte(',')
 		if len(m.names) == 0 {
@@ -289,7 +290,7 @@ func value(m *markup, s []byte) step {
 		return step{n: at + size, next: params}
 	}
 	if !json.Valid(s[:at]) {
-		return step{fail: "whose " + clip(m.param, 60) + " is not JSON"}
+		return step{fail: "whose " + wire.Clip(m.param, 60) + " is not JSON"}
 	}
 	m.call.args = append(m.call.args, trim(s[:at])...)
 	return step{n: at + size, next: params}

@@ -9,15 +9,26 @@ import (
 	"testing"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
 var dsmlTools = []session.ToolSchema{{Name: "read"}, {Name: "exec_command"}}
 
+// markupDecode decodes a body with the filter on.
+func markupDecode(r io.Reader) result {
+	e := &wire.Endpoint{Name: "deepseek", Host: "test"}
+	return collect(e.Decode(r, func(y *wire.Yield) wire.Answer {
+		tr := newTranslator(y, e)
+		tr.filter = newMarkupFilter("deepseek", dsmlTools)
+		return tr
+	}))
+}
+
 // filtered runs the pieces through the filter as an answer's text deltas.
 func filtered(finish string, pieces ...string) result {
 	return collect(func(yield func(session.Chunk, error) bool) {
-		tr := newTranslator(yield)
+		tr := newTranslator(wire.NewYield(yield), &wire.Endpoint{Name: "deepseek"})
 		tr.filter = newMarkupFilter("deepseek", dsmlTools)
 		for _, p := range pieces {
 			tr.event(&event{content: p})
@@ -27,7 +38,9 @@ func filtered(finish string, pieces ...string) result {
 			}
 		}
 		tr.finish = finish
-		tr.end("deepseek")
+		if err := tr.End(); err != nil {
+			yield(session.Chunk{}, err)
+		}
 	})
 }
 
@@ -151,12 +164,12 @@ func TestMarkupCut(t *testing.T) {
 // marker.
 func TestMarkupDelay(t *testing.T) {
 	var said []string
-	tr := newTranslator(func(c session.Chunk, _ error) bool {
+	tr := newTranslator(wire.NewYield(func(c session.Chunk, _ error) bool {
 		if c.Type == session.ChunkText {
 			said = append(said, c.Text)
 		}
 		return true
-	})
+	}), &wire.Endpoint{Name: "deepseek"})
 	tr.filter = newMarkupFilter("deepseek", dsmlTools)
 	for _, d := range []string{"Hello ", "x <", "d", " <｜", "DS", "X", " ", "`", "<｜", "DSML", "`"} {
 		tr.event(&event{content: d})
@@ -184,16 +197,7 @@ func TestMarkupOverHTTP(t *testing.T) {
 		t.Errorf("deepseek: %s", got)
 	}
 	for i := range len(body) {
-		r := collect(func(yield func(session.Chunk, error) bool) {
-			tr := newTranslator(yield)
-			tr.filter = newMarkupFilter("deepseek", dsmlTools)
-			d := &decoder{
-				c: &Client{cfg: Config{Provider: "deepseek"}}, t: tr, watch: newWatch(DefaultIdleTimeout, func() {}),
-				sse:  newSSE(io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:]))),
-				fail: func(err error) { yield(session.Chunk{}, err) }, idle: func() bool { return false },
-			}
-			d.run(http.Header{})
-		})
+		r := markupDecode(io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:])))
 		if got := r.String(); got != want {
 			t.Fatalf("cut at %d: %s", i, got)
 		}

@@ -28,6 +28,7 @@ func TestStatusErrors(t *testing.T) {
 		{"bad key", 401, nil, `{"error":{"message":"Authentication Fails, Your api key: ****1234 is invalid","type":"authentication_error"}}`, model.KindAuth, 0, "DEEPSEEK_API_KEY"},
 		{"forbidden", 403, nil, `{"error":"no"}`, model.KindAuth, 0, "acp-agent login"},
 		{"no balance", 402, nil, `{"error":{"message":"Insufficient Balance"}}`, model.KindQuota, 0, "Insufficient Balance"},
+		{"no balance, by code", 400, nil, `{"error":{"message":"refused","code":"insufficient_balance"}}`, model.KindQuota, 0, "top up"},
 		{"no quota", 429, nil, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","code":"insufficient_quota"}}`, model.KindQuota, 0, "quota"},
 		{"rate, seconds", 429, http.Header{"Retry-After": {"7"}}, `{"error":{"message":"slow down"}}`, model.KindRateLimit, 7 * time.Second, "slow down"},
 		{"rate, fraction", 429, http.Header{"Retry-After": {"0.5"}}, ``, model.KindRateLimit, 500 * time.Millisecond, "429"},
@@ -188,16 +189,16 @@ func TestIdle(t *testing.T) {
 				io.WriteString(w, sse(deltaEvent(`{"content":"x"}`)))
 			}
 			io.WriteString(w, sse(finish("stop"), done))
-		}, "text \"xxxxxxxxxx\"\nfinish stop\n", 1000*time.Second + drainWait},
+		}, "text \"xxxxxxxxxx\"\nfinish stop\n", 1000*time.Second + 100*time.Millisecond},
 		{"comments are life", false, func(w io.Writer) {
 			for range 20 {
 				time.Sleep(100 * time.Second)
 				io.WriteString(w, ": keep-alive\n\n")
 			}
 			io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
-		}, "text \"x\"\nfinish stop\n", 2000*time.Second + drainWait},
-		{"open after the finish", false, func(w io.Writer) { io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"))) }, "text \"x\"\nfinish stop\n", tailWait},
-		{"open after the end mark", false, func(w io.Writer) { io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done)) }, "text \"x\"\nfinish stop\n", drainWait},
+		}, "text \"x\"\nfinish stop\n", 2000*time.Second + 100*time.Millisecond},
+		{"open after the finish", false, func(w io.Writer) { io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"))) }, "text \"x\"\nfinish stop\n", 5 * time.Second},
+		{"open after the end mark", false, func(w io.Writer) { io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done)) }, "text \"x\"\nfinish stop\n", 100 * time.Millisecond},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

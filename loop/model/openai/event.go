@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -33,82 +34,83 @@ type callDelta struct {
 func (e *event) parse(data []byte) (rest []byte, ok bool) {
 	calls := e.calls[:0]
 	*e = event{calls: calls}
-	s := scanner{b: data}
-	if s.peek() != '{' {
+	s := wire.NewScanner(data)
+	if s.Peek() != '{' {
 		// An array or a scalar is nothing that a model says; it is ignored when
 		// it is JSON at all.
-		s.skip()
-		return data[s.i:], !s.bad
+		s.Skip()
+		return s.Rest(), !s.Bad()
 	}
-	s.enter('{')
+	s.Enter('{')
 	choices, odd := false, false
-	for ok := s.first('}'); ok; ok = s.next('}') {
-		switch string(s.key()) {
+	for ok := s.First('}'); ok; ok = s.Next('}') {
+		switch string(s.Key()) {
 		case "choices":
 			choices = true
-			if s.enter('[') {
-				for ok := s.first(']'); ok; ok = s.next(']') {
+			if s.Enter('[') {
+				for ok := s.First(']'); ok; ok = s.Next(']') {
 					e.choice(&s)
 				}
 			}
 		case "usage":
-			if !s.null() {
+			if !s.Null() {
 				e.usage = usage(&s)
 			}
 		case "error":
-			if !s.null() {
-				e.failure = s.raw()
+			if !s.Null() {
+				e.failure = s.Raw()
 			}
 		case "object", "type":
-			odd = string(s.raw()) == `"error"` || odd
+			odd = string(s.Raw()) == `"error"` || odd
 		case "detail", "message", "msg", "errors", "error_msg":
-			if !s.null() {
+			if !s.Null() {
 				odd = true
-				s.skip()
+				s.Skip()
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
-	if s.bad {
+	if s.Bad() {
 		return nil, false
 	}
+	rest = s.Rest()
 	if e.failure == nil && odd && !choices {
-		e.failure = data[:s.i]
+		e.failure = data[:len(data)-len(rest)]
 	}
-	return data[s.i:], true
+	return rest, true
 }
 
 // choice reads one element of choices. Only the first choice counts: no more
 // are asked for.
-func (e *event) choice(s *scanner) {
+func (e *event) choice(s *wire.Scanner) {
 	before := *e
 	var index int64
-	if !s.enter('{') {
+	if !s.Enter('{') {
 		return
 	}
-	for ok := s.first('}'); ok; ok = s.next('}') {
-		switch string(s.key()) {
+	for ok := s.First('}'); ok; ok = s.Next('}') {
+		switch string(s.Key()) {
 		case "index":
-			index, _ = s.int()
+			index, _ = s.Int()
 		case "delta", "message":
 			e.delta(s)
 		case "finish_reason":
-			if v, ok := s.str(); ok {
+			if v, ok := s.Str(); ok {
 				e.finish = v
 			}
 		case "usage":
 			// Moonshot puts it here.
-			if !s.null() {
+			if !s.Null() {
 				e.usage = usage(s)
 			}
 		case "error":
 			// OpenRouter reports a failure of the provider behind it so.
-			if !s.null() {
-				e.failure = s.raw()
+			if !s.Null() {
+				e.failure = s.Raw()
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	if index > 0 {
@@ -116,45 +118,45 @@ func (e *event) choice(s *scanner) {
 	}
 }
 
-func (e *event) delta(s *scanner) {
-	if !s.enter('{') {
+func (e *event) delta(s *wire.Scanner) {
+	if !s.Enter('{') {
 		return
 	}
 	var alt string
 	var hasAlt bool
-	for ok := s.first('}'); ok; ok = s.next('}') {
-		switch string(s.key()) {
+	for ok := s.First('}'); ok; ok = s.Next('}') {
+		switch string(s.Key()) {
 		case "content":
-			if s.peek() == '[' {
+			if s.Peek() == '[' {
 				e.parts(s)
-			} else if v, ok := s.str(); ok {
+			} else if v, ok := s.Str(); ok {
 				e.content += v
 			}
 		case "reasoning_content":
-			if v, ok := s.str(); ok {
+			if v, ok := s.Str(); ok {
 				e.reasoning, e.hasReasoning = e.reasoning+v, true
 			}
 		case "reasoning":
 			// vLLM and OpenRouter name it so; some send both, with one content.
-			alt, hasAlt = s.str()
+			alt, hasAlt = s.Str()
 		case "refusal":
-			e.refusal, _ = s.str()
+			e.refusal, _ = s.Str()
 		case "tool_calls":
-			if s.enter('[') {
-				for ok := s.first(']'); ok; ok = s.next(']') {
+			if s.Enter('[') {
+				for ok := s.First(']'); ok; ok = s.Next(']') {
 					e.call(s)
 				}
 			}
 		case "function_call":
-			if s.peek() == '{' {
+			if s.Peek() == '{' {
 				d := callDelta{}
 				function(s, &d)
 				e.calls = append(e.calls, d)
 			} else {
-				s.skip()
+				s.Skip()
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	if hasAlt && e.reasoning == "" {
@@ -163,78 +165,78 @@ func (e *event) delta(s *scanner) {
 }
 
 // parts reads content that is an array of parts (Mistral).
-func (e *event) parts(s *scanner) {
-	s.enter('[')
-	for ok := s.first(']'); ok; ok = s.next(']') {
-		if !s.enter('{') {
+func (e *event) parts(s *wire.Scanner) {
+	s.Enter('[')
+	for ok := s.First(']'); ok; ok = s.Next(']') {
+		if !s.Enter('{') {
 			continue
 		}
-		for ok := s.first('}'); ok; ok = s.next('}') {
-			switch string(s.key()) {
+		for ok := s.First('}'); ok; ok = s.Next('}') {
+			switch string(s.Key()) {
 			case "text":
-				v, _ := s.str()
+				v, _ := s.Str()
 				e.content += v
 			case "thinking":
 				e.thinking(s)
 			default:
-				s.skip()
+				s.Skip()
 			}
 		}
 	}
 }
 
-func (e *event) thinking(s *scanner) {
-	if s.peek() == '"' {
-		v, _ := s.str()
+func (e *event) thinking(s *wire.Scanner) {
+	if s.Peek() == '"' {
+		v, _ := s.Str()
 		e.reasoning, e.hasReasoning = e.reasoning+v, true
 		return
 	}
-	if s.peek() == '[' && !e.inner {
+	if s.Peek() == '[' && !e.inner {
 		inner := event{inner: true}
 		inner.parts(s)
 		e.reasoning, e.hasReasoning = e.reasoning+inner.content, true
 		return
 	}
-	s.skip()
+	s.Skip()
 }
 
-func (e *event) call(s *scanner) {
+func (e *event) call(s *wire.Scanner) {
 	d := callDelta{}
-	if !s.enter('{') {
+	if !s.Enter('{') {
 		return
 	}
-	for ok := s.first('}'); ok; ok = s.next('}') {
-		switch string(s.key()) {
+	for ok := s.First('}'); ok; ok = s.Next('}') {
+		switch string(s.Key()) {
 		case "index":
-			d.index, d.hasIndex = s.int()
+			d.index, d.hasIndex = s.Int()
 		case "id":
-			d.id, _ = s.str()
+			d.id, _ = s.Str()
 		case "function":
 			function(s, &d)
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	e.calls = append(e.calls, d)
 }
 
-func function(s *scanner, d *callDelta) {
-	if !s.enter('{') {
+func function(s *wire.Scanner, d *callDelta) {
+	if !s.Enter('{') {
 		return
 	}
-	for ok := s.first('}'); ok; ok = s.next('}') {
-		switch string(s.key()) {
+	for ok := s.First('}'); ok; ok = s.Next('}') {
+		switch string(s.Key()) {
 		case "name":
-			d.name, _ = s.str()
+			d.name, _ = s.Str()
 		case "arguments":
-			if s.peek() == '{' {
+			if s.Peek() == '{' {
 				// Some servers send the object itself.
-				d.args = string(bytes.TrimSpace(s.raw()))
+				d.args = string(bytes.TrimSpace(s.Raw()))
 			} else {
-				d.args, _ = s.str()
+				d.args, _ = s.Str()
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 }
@@ -243,47 +245,47 @@ func function(s *scanner, d *callDelta) {
 // which session.Usage counts apart: InputTokens is what remains (deepseek-harness 0.1.1-rc.2, model client,
 // "Usage"; openai-go CompletionUsagePromptTokensDetails). DeepSeek reports hits
 // as prompt_cache_hit_tokens. Reasoning is part of completion_tokens.
-func usage(s *scanner) *session.Usage {
-	if !s.enter('{') {
+func usage(s *wire.Scanner) *session.Usage {
+	if !s.Enter('{') {
 		return nil
 	}
 	u := new(session.Usage)
 	var prompt, hit, cached int64
-	for ok := s.first('}'); ok; ok = s.next('}') {
-		switch string(s.key()) {
+	for ok := s.First('}'); ok; ok = s.Next('}') {
+		switch string(s.Key()) {
 		case "prompt_tokens":
-			prompt, _ = s.int()
+			prompt, _ = s.Int()
 		case "completion_tokens":
-			u.OutputTokens, _ = s.int()
+			u.OutputTokens, _ = s.Int()
 		case "prompt_cache_hit_tokens":
-			hit, _ = s.int()
+			hit, _ = s.Int()
 		case "prompt_tokens_details":
-			if !s.enter('{') {
+			if !s.Enter('{') {
 				continue
 			}
-			for ok := s.first('}'); ok; ok = s.next('}') {
-				switch string(s.key()) {
+			for ok := s.First('}'); ok; ok = s.Next('}') {
+				switch string(s.Key()) {
 				case "cached_tokens":
-					cached, _ = s.int()
+					cached, _ = s.Int()
 				case "cache_write_tokens":
-					u.CacheWriteTokens, _ = s.int()
+					u.CacheWriteTokens, _ = s.Int()
 				default:
-					s.skip()
+					s.Skip()
 				}
 			}
 		case "completion_tokens_details":
-			if !s.enter('{') {
+			if !s.Enter('{') {
 				continue
 			}
-			for ok := s.first('}'); ok; ok = s.next('}') {
-				if string(s.key()) == "reasoning_tokens" {
-					u.ReasoningTokens, _ = s.int()
+			for ok := s.First('}'); ok; ok = s.Next('}') {
+				if string(s.Key()) == "reasoning_tokens" {
+					u.ReasoningTokens, _ = s.Int()
 				} else {
-					s.skip()
+					s.Skip()
 				}
 			}
 		default:
-			s.skip()
+			s.Skip()
 		}
 	}
 	u.CacheReadTokens = max(hit, cached)

@@ -10,9 +10,7 @@
 package openai
 
 import (
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -40,19 +38,6 @@ const (
 	DialectGeneric Dialect = "generic"
 )
 
-// DefaultIdleTimeout is how long a stream may be silent. DeepSeek sends comments
-// while a request waits for its turn, so silence means that nobody is there;
-// 90 s proved too short in the field (deepseek-ai/DeepSeek-V3#1608).
-const DefaultIdleTimeout = 120 * time.Second
-
-// tailWait bounds the wait for what may follow the finish (usage, the end mark)
-// from a server that keeps the connection open after it: the answer is there.
-const tailWait = 5 * time.Second
-
-// drainWait bounds the read after the end mark that lets a connection be used
-// again.
-const drainWait = 100 * time.Millisecond
-
 // Config says which endpoint a Client talks to. The zero value of a field is
 // its default.
 type Config struct {
@@ -76,8 +61,9 @@ type Config struct {
 	UserAgent string
 	// HTTPClient carries the requests.
 	HTTPClient *http.Client
-	// IdleTimeout is DefaultIdleTimeout; any bytes count as activity, comments
-	// included. It also bounds the wait for the answer's head.
+	// IdleTimeout is the longest silence of a stream, two minutes by default; any
+	// bytes count as activity, comments included: DeepSeek sends them while a
+	// request waits for its turn. It also bounds the wait for the answer's head.
 	IdleTimeout time.Duration
 	// MaxTokens bounds the output of requests that set no bound.
 	MaxTokens int64
@@ -90,9 +76,9 @@ type Config struct {
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
 	cfg     Config
+	end     wire.Endpoint
 	poster  *wire.Poster
-	host    string
-	secrets []string
+	noKey   bool
 	history history
 }
 
@@ -128,7 +114,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.KeyName = wire.EnvName(cfg.Provider)
 	}
 	if cfg.IdleTimeout <= 0 {
-		cfg.IdleTimeout = DefaultIdleTimeout
+		cfg.IdleTimeout = wire.DefaultIdleTimeout
 	}
 	if cfg.HTTPClient == nil {
 		cfg.HTTPClient = http.DefaultClient
@@ -136,26 +122,22 @@ func New(cfg Config) (*Client, error) {
 	if cfg.now == nil {
 		cfg.now = time.Now
 	}
-	c := &Client{cfg: cfg, host: addr.Host}
+	c := &Client{cfg: cfg, noKey: fixed && cfg.APIKey == ""}
+	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
 	header := http.Header{}
 	if cfg.APIKey != "" {
 		header.Set("Authorization", "Bearer "+cfg.APIKey)
-		c.secrets = append(c.secrets, cfg.APIKey)
+		c.end.AddSecret(cfg.APIKey)
 	}
 	if cfg.UserAgent != "" {
 		header.Set("User-Agent", cfg.UserAgent)
 	}
 	for k, v := range cfg.Headers {
 		header.Set(k, v)
-		if len(v) >= 8 {
-			c.secrets = append(c.secrets, v)
-		}
+		c.end.AddSecret(v)
 	}
 	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "chat/completions", header); err != nil {
 		return nil, err
-	}
-	if fixed && cfg.APIKey == "" {
-		c.host = "" // Stream says that the key is missing
 	}
 	return c, nil
 }
@@ -170,8 +152,6 @@ func dialectOf(provider, host string) Dialect {
 	return DialectGeneric
 }
 
-func (c *Client) name() string { return c.cfg.Provider }
-
 // info returns what is known of a model.
 func (c *Client) info(name string) entry {
 	e := lookup(c.cfg.Provider, name)
@@ -181,138 +161,38 @@ func (c *Client) info(name string) entry {
 	return e
 }
 
-// plainBody undoes a compression that was not asked for.
-func plainBody(res *http.Response, r io.Reader) (io.Reader, error) {
-	switch enc := strings.ToLower(res.Header.Get("Content-Encoding")); enc {
-	case "", "identity":
-		return r, nil
-	case "gzip", "x-gzip":
-		return &lazyGzip{r: r}, nil
-	default:
-		return nil, fmt.Errorf("the answer is encoded as %q, which was not asked for", clip(enc, 30))
-	}
-}
-
-// lazyGzip reads the header when the first bytes are wanted, not before.
-type lazyGzip struct {
-	r  io.Reader
-	zr *gzip.Reader
-}
-
-func (z *lazyGzip) Read(p []byte) (int, error) {
-	if z.zr == nil {
-		zr, err := gzip.NewReader(z.r)
-		if err != nil {
-			return 0, err
-		}
-		z.zr = zr
-	}
-	return z.zr.Read(p)
-}
-
-// errIdle is the cause with which a silent stream is cancelled.
-var errIdle = errors.New("the stream was silent for too long")
-
-// watch cancels a request when one wait lasts too long. Only waiting for the
-// provider counts, not the time that the consumer takes between two chunks.
-type watch struct {
-	timer *time.Timer
-	limit time.Duration
-}
-
-func newWatch(limit time.Duration, expire func()) *watch {
-	t := time.AfterFunc(limit, expire)
-	t.Stop()
-	return &watch{timer: t, limit: limit}
-}
-
-func (w *watch) arm()    { w.timer.Reset(w.limit) }
-func (w *watch) disarm() { w.timer.Stop() }
-
-// watched arms the watch around each read.
-type watched struct {
-	r io.Reader
-	w *watch
-}
-
-func (r *watched) Read(p []byte) (int, error) {
-	r.w.arm()
-	n, err := r.r.Read(p)
-	r.w.disarm()
-	return n, err
-}
-
 // Stream sends the request and streams its answer.
 func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[session.Chunk, error] {
-	return func(yield func(session.Chunk, error) bool) {
-		fail := func(err error) {
-			if cerr := ctx.Err(); cerr != nil {
-				err = cerr
-			}
-			yield(session.Chunk{}, err)
-		}
-		if c.host == "" {
-			fail(model.Errorf(model.KindAuth, "no API key for %s: set %s, or run: acp-agent login", c.name(), c.cfg.KeyName))
-			return
-		}
-		known := c.history.take(req.SessionID)
-		head, messages, err := c.write(req, known)
-		if err != nil {
-			fail(model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.name(), err))
-			return
-		}
-		c.history.keep(known)
-		if ctx.Err() != nil {
-			fail(nil)
-			return
-		}
-		rctx, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		w := newWatch(c.cfg.IdleTimeout, func() { cancel(errIdle) })
-		defer w.disarm()
-		w.arm()
-		res, err := c.post(rctx, head, messages, bodyEnd)
-		w.disarm()
-		if res != nil {
-			defer res.Body.Close()
-		}
-		if err != nil {
-			if errors.Is(context.Cause(rctx), errIdle) {
-				err = c.idleError()
-			}
-			fail(err)
-			return
-		}
-		r, err := plainBody(res, &watched{res.Body, w})
-		if err != nil {
-			fail(model.Errorf(model.KindMalformed, "%s answered unreadably: %w", c.name(), err))
-			return
-		}
-		d := &decoder{c: c, t: newTranslator(yield), sse: newSSE(r), watch: w, fail: fail, idle: func() bool {
-			return errors.Is(context.Cause(rctx), errIdle)
-		}}
+	post := func(ctx context.Context) (*http.Response, error) { return c.post(ctx, req) }
+	return c.end.Stream(ctx, post, func(y *wire.Yield) wire.Answer {
+		t := newTranslator(y, &c.end)
 		if c.cfg.Dialect != DialectOpenAI {
 			// DeepSeek's models are served by many; OpenAI serves its own.
-			d.t.filter = newMarkupFilter(c.name(), req.Head.Tools)
+			t.filter = newMarkupFilter(c.end.Name, req.Head.Tools)
 		}
-		d.run(res.Header)
+		return t
+	})
+}
+
+// post sends the request and returns the answer once its head is there. The
+// error is a *model.Error unless ctx ended.
+func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, error) {
+	if c.noKey {
+		return nil, c.end.NoKey()
 	}
-}
-
-func (c *Client) idleError() *model.Error {
-	return model.Errorf(model.KindTimeout, "%s sent nothing for %s", c.name(), c.cfg.IdleTimeout)
-}
-
-// post sends the parts of a body and returns the answer once its head is there. The error
-// is a *model.Error unless ctx ended.
-func (c *Client) post(ctx context.Context, body ...[]byte) (*http.Response, error) {
-	res, err := c.poster.Post(ctx, body...)
+	known := c.history.take(req.SessionID)
+	head, messages, err := c.write(req, known)
+	if err != nil {
+		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
+	}
+	c.history.keep(known)
+	res, err := c.poster.Post(ctx, head, messages, bodyEnd)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
-		return res, c.statusError(res.StatusCode, res.Header, text)
+		return res, c.end.StatusError(res.StatusCode, res.Header, text)
 	}
 	if err != nil {
-		return res, c.transportError(err)
+		return res, c.end.TransportError(err)
 	}
 	return res, nil
 }

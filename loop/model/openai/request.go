@@ -214,7 +214,7 @@ func (w *writer) effort(effort string) {
 		if w.info.known && len(w.info.efforts) == 0 {
 			return
 		}
-		if w.info.noThinkTools && len(w.req.Head.Tools) > 0 && w.c.host == "api.openai.com" {
+		if w.info.noThinkTools && len(w.req.Head.Tools) > 0 && w.c.end.Host == "api.openai.com" {
 			effort = "none"
 		}
 		if effort == "" {
@@ -367,7 +367,7 @@ func (w *writer) assistant(m *session.Message) {
 		w.raw(`,"type":"function","function":{"name":`)
 		w.str(wire.SafeName(b.Name, maxName))
 		w.raw(`,"arguments":`)
-		w.str(arguments(b.Arguments))
+		w.str(wire.Arguments(b.Arguments))
 		w.raw(`}}`)
 	}
 	if i > 0 {
@@ -392,18 +392,6 @@ func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 	case calls && w.thinks:
 		w.raw(`,"reasoning_content":""`)
 	}
-}
-
-// arguments returns a call's arguments as strict servers take them. A call that
-// was cut, or that the model botched, stays in the log as it came; its history
-// gets an empty object, since one bad string would have every later request
-// refused (NousResearch/hermes-agent#25399). The error result tells the model what happened.
-func arguments(s string) string {
-	t := strings.TrimLeft(s, " \t\r\n")
-	if strings.HasPrefix(t, "{") && json.Valid([]byte(s)) {
-		return s
-	}
-	return "{}"
 }
 
 func joinText(ps []part) string {

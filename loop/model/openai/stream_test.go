@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -77,15 +78,8 @@ func (r result) String() string {
 
 // decode runs the decoder over a body, without HTTP.
 func decode(r io.Reader) result {
-	c := &Client{cfg: Config{Provider: "test"}, host: "test"}
-	return collect(func(yield func(session.Chunk, error) bool) {
-		w := newWatch(DefaultIdleTimeout, func() {})
-		d := &decoder{
-			c: c, t: newTranslator(yield), sse: newSSE(r), watch: w,
-			fail: func(err error) { yield(session.Chunk{}, err) }, idle: func() bool { return false },
-		}
-		d.run(http.Header{})
-	})
+	e := &wire.Endpoint{Name: "test", Host: "test"}
+	return collect(e.Decode(r, func(y *wire.Yield) wire.Answer { return newTranslator(y, e) }))
 }
 
 // sse makes a stream of events; a finish of "" leaves the last event out.

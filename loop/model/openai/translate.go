@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
@@ -15,9 +16,9 @@ import (
 // Blocks are numbered in the order in which they open: one of reasoning, one of
 // text, one a tool call.
 type translator struct {
-	yield func(session.Chunk, error) bool
-	// stopped: the consumer has left the loop.
-	stopped bool
+	y   *wire.Yield
+	end *wire.Endpoint
+	ev  event
 
 	next            int
 	text, reasoning int // block numbers, -1 while not open
@@ -28,7 +29,9 @@ type translator struct {
 	calls         []*toolCall
 	refused       bool
 	finish        string
-	usage         *session.Usage
+	// marked: the end mark was there.
+	marked bool
+	usage  *session.Usage
 	// filter, when not nil, sees the answer's text first: a place for models
 	// that write tool calls into it.
 	filter textFilter
@@ -52,15 +55,41 @@ type toolCall struct {
 	args     []byte
 }
 
-func newTranslator(yield func(session.Chunk, error) bool) *translator {
-	return &translator{yield: yield, text: -1, reasoning: -1}
+var (
+	_ wire.Answer = (*translator)(nil)
+	_ wire.Marked = (*translator)(nil)
+)
+
+func newTranslator(y *wire.Yield, end *wire.Endpoint) *translator {
+	return &translator{y: y, end: end, text: -1, reasoning: -1}
 }
 
-func (t *translator) emit(c session.Chunk) {
-	if !t.stopped && !t.yield(c, nil) {
-		t.stopped = true
+// Event implements wire.Answer.
+func (t *translator) Event(data, name []byte) (rest []byte, ok bool, failure *model.Error) {
+	rest, ok = t.ev.parse(data)
+	if !ok {
+		return nil, false, nil
 	}
+	said := t.ev.failure
+	if said == nil && string(name) == "error" {
+		said = data[:len(data)-len(rest)]
+	}
+	if said != nil {
+		return rest, true, t.end.Said(said)
+	}
+	t.event(&t.ev)
+	return rest, true, t.broken
 }
+
+// Mark implements wire.Marked.
+func (t *translator) Mark() { t.marked = true }
+
+// Whole implements wire.Answer. Servers leave out one or the other: the finish
+// reason, or the end mark.
+func (t *translator) Whole() bool { return t.finish != "" || t.marked }
+
+// Done implements wire.Answer.
+func (t *translator) Done() bool { return t.marked }
 
 // event takes what one event says, which is no failure.
 func (t *translator) event(e *event) {
@@ -99,7 +128,7 @@ func (t *translator) open(typ session.BlockType) int {
 	}
 	n := t.next
 	t.next++
-	t.emit(session.Chunk{Type: session.ChunkBlockStart, Index: n, BlockType: typ})
+	t.y.Emit(session.Chunk{Type: session.ChunkBlockStart, Index: n, BlockType: typ})
 	return n
 }
 
@@ -108,14 +137,14 @@ func (t *translator) think(s string) {
 		t.reasoning = t.open(session.BlockReasoning)
 	}
 	t.saidReasoning = true
-	t.emit(session.Chunk{Type: session.ChunkReasoning, Index: t.reasoning, Text: s})
+	t.y.Emit(session.Chunk{Type: session.ChunkReasoning, Index: t.reasoning, Text: s})
 }
 
 func (t *translator) say(s string) {
 	if t.text < 0 {
 		t.text = t.open(session.BlockText)
 	}
-	t.emit(session.Chunk{Type: session.ChunkText, Index: t.text, Text: s})
+	t.y.Emit(session.Chunk{Type: session.ChunkText, Index: t.text, Text: s})
 }
 
 func (t *translator) deltaCall(d *callDelta) {
@@ -136,7 +165,7 @@ func (t *translator) deltaCall(d *callDelta) {
 	}
 	c.args = append(c.args, d.args...)
 	if out.ID != "" || out.Name != "" || out.Text != "" {
-		t.emit(out)
+		t.y.Emit(out)
 	}
 }
 
@@ -187,46 +216,40 @@ func (t *translator) match(d *callDelta) *toolCall {
 func (t *translator) addCall(name, args string) {
 	c := &toolCall{block: t.open(session.BlockToolCall), name: name, args: []byte(args)}
 	t.calls = append(t.calls, c)
-	t.emit(session.Chunk{Type: session.ChunkToolCall, Index: c.block, Name: name, Text: args})
+	t.y.Emit(session.Chunk{Type: session.ChunkToolCall, Index: c.block, Name: name, Text: args})
 }
 
 // whole reports whether the arguments are complete JSON.
 func (c *toolCall) whole() bool { return len(c.args) > 0 && json.Valid(c.args) }
 
-// end closes the blocks and ends the sequence, with a finish chunk or an error.
-func (t *translator) end(provider string) {
+// End implements wire.Answer.
+func (t *translator) End() error {
 	if t.filter != nil {
 		t.filter.end(t)
 	}
-	if t.broken != nil && !t.stopped {
-		t.stopped = true
-		t.yield(session.Chunk{}, t.broken)
-		return
+	if t.broken != nil {
+		return t.broken
 	}
 	if t.sawReasoning && t.reasoning < 0 {
 		t.reasoning = t.open(session.BlockReasoning)
 	}
 	for n := range t.next {
-		t.emit(session.Chunk{Type: session.ChunkBlockEnd, Index: n})
+		t.y.Emit(session.Chunk{Type: session.ChunkBlockEnd, Index: n})
 	}
 	if t.usage != nil {
-		t.emit(session.Chunk{Type: session.ChunkUsage, Usage: t.usage})
+		t.y.Emit(session.Chunk{Type: session.ChunkUsage, Usage: t.usage})
 	}
-	kind, err := t.finishKind(provider)
-	if t.stopped {
-		return
-	}
+	kind, err := t.finishKind()
 	if err != nil {
-		t.stopped = true
-		t.yield(session.Chunk{}, err)
-		return
+		return err
 	}
-	t.emit(session.Chunk{Type: session.ChunkFinish, Finish: kind})
+	t.y.Emit(session.Chunk{Type: session.ChunkFinish, Finish: kind})
+	return nil
 }
 
 // finishKind maps the finish reason to what truly happened. Some servers say
 // stop beside tool calls, or tool_calls without any.
-func (t *translator) finishKind(provider string) (session.FinishKind, error) {
+func (t *translator) finishKind() (session.FinishKind, error) {
 	switch strings.ToLower(t.finish) {
 	case "", "stop", "tool_calls", "function_call":
 		switch {
@@ -235,7 +258,7 @@ func (t *translator) finishKind(provider string) (session.FinishKind, error) {
 		case t.refused:
 			return session.FinishRefusal, nil
 		case t.text < 0 && !t.saidReasoning:
-			return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", provider)
+			return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", t.end.Name)
 		}
 		return session.FinishStop, nil
 	case "length", "max_tokens":
@@ -244,7 +267,7 @@ func (t *translator) finishKind(provider string) (session.FinishKind, error) {
 		return session.FinishRefusal, nil
 	case "insufficient_system_resource":
 		// DeepSeek: the request was interrupted for want of capacity.
-		return "", model.Errorf(model.KindOverloaded, "%s broke off its answer for want of capacity: try again later", provider)
+		return "", model.Errorf(model.KindOverloaded, "%s broke off its answer for want of capacity: try again later", t.end.Name)
 	}
-	return "", model.Errorf(model.KindServer, "%s ended its answer with the unknown reason %q", provider, clip(t.finish, 60))
+	return "", model.Errorf(model.KindServer, "%s ended its answer with the unknown reason %q", t.end.Name, wire.Clip(t.end.Clean(t.finish), 60))
 }

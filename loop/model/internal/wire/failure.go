@@ -97,7 +97,7 @@ func containsAny(s string, subs ...string) bool {
 // because 400, 413 and 429 mean several things.
 func (f *Failure) kind(status int) model.Kind {
 	said := strings.ToLower(f.Message + " " + f.Type + " " + f.Code)
-	quota := containsAny(said, "insufficient_quota", "insufficient balance", "exceeded your current quota", "billing", "credit balance",
+	quota := containsAny(said, "insufficient_quota", "insufficient balance", "insufficient_balance", "exceeded your current quota", "billing", "credit balance",
 		"out of credits", "insufficient credits", "payment required", "spend_limit", "spend limit", "usage limits")
 	overflow := containsAny(said, "context_length", "context length", "context window", "maximum context", "context limit", "prompt is too long",
 		"prompt_too_long", "input is too long", "too many input tokens", "reduce the length", "exceeds the maximum number of tokens",

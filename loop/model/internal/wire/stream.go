@@ -38,6 +38,14 @@ type Answer interface {
 	End() error
 }
 
+// Marked is an Answer to whose wire the end mark [DONE] belongs. On the others,
+// where some gateways send it all the same, it says nothing that their own end
+// does not.
+type Marked interface {
+	// Mark takes the mark. The answer is then whole and done.
+	Mark()
+}
+
 // Yield passes chunks to a consumer until it leaves.
 type Yield struct {
 	to      func(session.Chunk, error) bool
@@ -160,7 +168,13 @@ func (d *decoder) run(h http.Header) {
 func (d *decoder) event(data, name []byte, cut bool) bool {
 	for {
 		data = bytes.TrimLeft(data, " \t\r\n")
-		if len(data) == 0 || bytes.HasPrefix(data, doneMark) {
+		if len(data) == 0 {
+			return true
+		}
+		if bytes.HasPrefix(data, doneMark) {
+			if m, ok := d.a.(Marked); ok {
+				m.Mark()
+			}
 			return true
 		}
 		rest, ok, err := d.a.Event(data, name)
@@ -184,8 +198,7 @@ func (d *decoder) event(data, name []byte, cut bool) bool {
 	}
 }
 
-// doneMark is what some gateways end every stream with. It is no event and says
-// nothing that the wire's own end does not.
+// doneMark is the end mark of Chat Completions. It is no event.
 var doneMark = []byte("[DONE]")
 
 func (d *decoder) end() {

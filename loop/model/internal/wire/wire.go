@@ -1,7 +1,7 @@
 // Package wire holds what the adapters of the event-stream wires have in
 // common: reading server-sent events and JSON fast, watching for silence,
 // telling failures apart and putting them into words. It knows no provider and
-// no SDK. It was copied from loop/model/openai, which still has its own.
+// no SDK.
 package wire
 
 import (

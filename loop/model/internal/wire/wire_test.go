@@ -113,6 +113,7 @@ func FuzzScanner(f *testing.F) {
 func FuzzSSE(f *testing.F) {
 	f.Add([]byte("data: a\r\n\r\ndata:b\rdata: c\n\n"), 3)
 	f.Add([]byte("\ufeff\n: x\nevent: e\ndata\n\ndata: y"), 1)
+	f.Add([]byte(": x\nevent: e\ndata\n\ndata: y"), 1)
 	f.Fuzz(func(t *testing.T, body []byte, cut int) {
 		if len(body) == 0 {
 			return
@@ -144,4 +145,15 @@ func FuzzFailure(f *testing.F) {
 			t.Fatalf("%q", err.Message)
 		}
 	})
+}
+
+// TestClean: a key goes out of what is said, a word that happens to be one does
+// not.
+func TestClean(t *testing.T) {
+	e := &Endpoint{Name: "p"}
+	e.AddSecret("k")
+	e.AddSecret("0123456789secret")
+	if got := e.Clean("check  the\nkey 0123456789secret, or sk-abcdef0123."); got != "check the key [redacted], or [redacted]" {
+		t.Errorf("%q", got)
+	}
 }
