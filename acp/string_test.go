@@ -14,7 +14,7 @@ func FuzzAppendString(f *testing.F) {
 		var want, got string
 		b, err := json.Marshal(s)
 		if err != nil {
-			t.Skip()
+			return // encoding/json takes every string
 		}
 		if err := json.Unmarshal(b, &want); err != nil {
 			t.Fatal(err)

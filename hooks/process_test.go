@@ -258,7 +258,7 @@ func TestDirFallback(t *testing.T) {
 
 func TestOwnSessionAndDescriptors(t *testing.T) {
 	if _, err := os.Stat("/proc/self/fd"); err != nil {
-		t.Skip("no /proc")
+		t.Skip("there is no /proc, in which a process's descriptors can be seen")
 	}
 	// Something of ours that must not leak: a socket and a file.
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -288,7 +288,7 @@ func TestOwnSessionAndDescriptors(t *testing.T) {
 func TestBashReadsNoProfile(t *testing.T) {
 	bash, ok := Environ(testEnv).LookPath("bash")
 	if !ok {
-		t.Skip("no bash")
+		t.Skip("there is no bash, whose start-up files this is about")
 	}
 	home := t.TempDir()
 	for _, f := range []string{".bashrc", ".profile", ".bash_profile"} {

@@ -104,7 +104,7 @@ func TestCancel(t *testing.T) {
 			r.model.streams[0] = calls(call("a", "work", "{}"), call("b", "work", "{}"), call("c", "look", "{}"))
 			r.watch.onEv = func(ev session.Event) {
 				if c, ok := ev.Data.(*session.ToolCall); ok && c.CallID == "a" {
-					go func() { time.Sleep(time.Second); cancel() }()
+					go func() { synctest.Wait(); cancel() }() // the tool runs and waits
 				}
 			}
 		},

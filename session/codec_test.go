@@ -252,7 +252,7 @@ func FuzzDecodeHeader(f *testing.F) {
 		}
 		out, err := session.AppendHeader(nil, h)
 		if err != nil {
-			t.Skip(err) // a year that RFC 3339 cannot write
+			return // a year that RFC 3339 cannot write
 		}
 		if _, err := session.DecodeHeader(out); err != nil {
 			t.Fatalf("%v\n%s", err, out)

@@ -509,7 +509,7 @@ func (r *decoder) escape(out []byte) []byte {
 	return utf8.AppendRune(out, u)
 }
 
-// hex4 takes a \uXXXX.
+// hex4 takes a \u and its four hexadecimal digits.
 func (r *decoder) hex4() rune {
 	if len(r.b)-r.i < 6 || r.b[r.i] != '\\' || r.b[r.i+1] != 'u' {
 		r.ok = false

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"time"
@@ -51,7 +52,9 @@ func fakeAgent(mode string, args []string) int {
 	}
 	switch mode {
 	case "stays":
-		time.Sleep(time.Hour) // until the harness kills it
+		never := make(chan os.Signal, 1)
+		signal.Notify(never, os.Interrupt)
+		<-never // until the harness kills it, by what no program can catch
 	case "exit-1":
 		fmt.Fprintln(os.Stderr, "one recorded call was not used")
 		return 1

@@ -85,7 +85,7 @@ const referenceDir = "../../shared/reference/scenarios"
 // what the two systems share.
 func TestReference(t *testing.T) {
 	if _, err := os.Stat(referenceDir); err != nil {
-		t.Skipf("the reference recordings are not here: %v", err)
+		t.Skipf("the reference system's recordings are not beside this checkout, and are no part of it: %v", err)
 	}
 	rep, err := Run(t.Context(), Options{Dirs: []string{referenceDir}, Agent: []string{buildAgent(t)}, Artifacts: t.ArtifactDir()})
 	if err != nil {

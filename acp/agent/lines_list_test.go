@@ -58,7 +58,7 @@ var listLines = []line{
 				r.close(id)
 				want = append([]string{id}, want...)
 				if i%7 != 0 { // some share a moment
-					time.Sleep(time.Second) // the bubble's clock
+					<-time.After(time.Second) // the bubble's clock
 				}
 			}
 			var got []string
@@ -70,7 +70,7 @@ var listLines = []line{
 					got = append(got, s.SessionID)
 				}
 				if pages == 0 { // a new one does not shift the pages that follow
-					time.Sleep(time.Second)
+					<-time.After(time.Second)
 					r.open()
 				}
 				if cursor = res.NextCursor; cursor == "" {

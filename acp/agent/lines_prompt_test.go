@@ -75,7 +75,7 @@ var promptLines = []line{
 			r.say(id, "first", acp.StopReasonEndTurn)
 			p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
 			r.stops(p, acp.StopReasonEndTurn)
-			time.Sleep(time.Hour) // the bubble's: whatever was put off has had its time
+			<-time.After(time.Hour) // the bubble's: whatever was put off has had its time
 			if n := len(r.Frames()); n != p.Frame().N+1 {
 				t.Errorf("%d frames followed the answer: %s", n-p.Frame().N-1, r.Frames()[p.Frame().N+1].Raw)
 			}

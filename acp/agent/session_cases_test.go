@@ -159,12 +159,12 @@ func TestC8OtherDirectory(t *testing.T) {
 func TestC11LastActivity(t *testing.T) {
 	bubble(t, options{}, func(r *rig) {
 		older := r.open()
-		time.Sleep(time.Hour) // the bubble's
+		<-time.After(time.Hour) // the bubble's
 		newer := r.open()
 		if got := r.list(""); got[0] != newer {
 			t.Errorf("order %v", got)
 		}
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 		r.say(older, "hi", acp.StopReasonEndTurn)
 		if got := r.list(""); got[0] != older {
 			t.Errorf("order after a prompt in the older: %v", got)

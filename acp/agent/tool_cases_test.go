@@ -116,10 +116,14 @@ func (chatter) Spec() tool.Spec {
 	return tool.Spec{Name: "chatter", Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: true, Kind: tool.KindExecute}
 }
 
-func (chatter) Run(_ context.Context, env *tool.Env, _ json.RawMessage) (tool.Result, error) {
+func (chatter) Run(ctx context.Context, env *tool.Env, _ json.RawMessage) (tool.Result, error) {
 	for i := range 200 {
 		env.Progress(tool.Progress{Output: fmt.Sprintf("%d %s\n", i, strings.Repeat("é", 500))})
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return tool.Result{}, ctx.Err()
+		}
 	}
 	return tool.Text("done"), nil
 }
@@ -146,8 +150,8 @@ func TestG7LiveOutputIsBounded(t *testing.T) {
 			t.Errorf("%d live updates in two seconds, %d bytes", live, size)
 		}
 		endedCalls(t, r, id)
-		time.Sleep(time.Hour)
-		endedCalls(t, r, id) // nothing of a call follows its result
+		<-time.After(time.Hour) // the bubble's
+		endedCalls(t, r, id)    // nothing of a call follows its result
 	})
 }
 

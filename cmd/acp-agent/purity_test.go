@@ -35,7 +35,7 @@ const testKey = "sk-test-0123456789abcdef"
 // file.
 func TestStdoutIsTheProtocol(t *testing.T) {
 	if _, err := exec.LookPath("bash"); err != nil {
-		t.Skip("needs bash")
+		t.Skip("the bash tool and the hooks of this test need bash, which is not here")
 	}
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -23,23 +23,23 @@ const codexVersion = "0.171.0"
 // interopModel is one for which Codex offers apply_patch as a tool.
 const interopModel = "gpt-5.5"
 
-// realCodex installs the vendor's own program, or skips the test and says why.
+// realCodex installs the vendor's own program, for whoever asks for it.
 func realCodex(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("ACP_AGENT_INTEROP") != "1" {
-		t.Skip("runs the real @openai/codex from npm; set ACP_AGENT_INTEROP=1 (and ACP_AGENT_CODEX=/path/to/codex to use an installed one)")
+		t.Skip("fetches and runs the real @openai/codex from npm; set ACP_AGENT_INTEROP=1 (and ACP_AGENT_CODEX=/path/to/codex to use an installed one)")
 	}
 	if path := os.Getenv("ACP_AGENT_CODEX"); path != "" {
 		return path
 	}
 	npm, err := exec.LookPath("npm")
 	if err != nil {
-		t.Skip("npm is not installed, so @openai/codex cannot be fetched")
+		t.Fatal("npm is not in PATH, so @openai/codex cannot be fetched: install Node 20 or newer")
 	}
 	dir := t.TempDir()
 	out, err := exec.Command(npm, "install", "--prefix", dir, "--no-audit", "--no-fund", "@openai/codex@"+codexVersion).CombinedOutput()
 	if err != nil {
-		t.Skipf("@openai/codex cannot be fetched (is there a network?): %v\n%s", err, out)
+		t.Fatalf("@openai/codex cannot be fetched (is there a network?): %v\n%s", err, out)
 	}
 	return filepath.Join(dir, "node_modules", ".bin", "codex")
 }
@@ -228,7 +228,7 @@ func TestInterop(t *testing.T) {
 	codex := realCodex(t)
 	out, err := exec.Command(codex, "--version").Output()
 	if err != nil {
-		t.Skipf("%s does not run here: %v", codex, err)
+		t.Fatalf("%s does not run here: %v", codex, err)
 	}
 	t.Logf("against %s", strings.TrimSpace(string(out)))
 	for _, c := range interopCases {

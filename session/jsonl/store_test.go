@@ -144,7 +144,7 @@ func TestCreateAppendOpen(t *testing.T) {
 
 func TestModes(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("no file modes")
+		t.Skip("there are no file modes on Windows")
 	}
 	s := newStore(t)
 	write(t, s, "a", 1)

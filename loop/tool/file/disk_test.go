@@ -68,7 +68,7 @@ func TestDiskWrite(t *testing.T) {
 // by the disk itself.
 func TestRefusedPlaces(t *testing.T) {
 	if runtime.GOOS == "windows" {
-		t.Skip("needs symlinks")
+		t.Skip("symbolic links need a privilege on Windows")
 	}
 	outside := t.TempDir()
 	env := dir(t, map[string]string{"a/x": "", "f": ""})
@@ -130,7 +130,7 @@ func (c *client) WriteFile(_ context.Context, path string, data []byte) error {
 
 // Case H8: an edit lands, or fails and says so, whatever the client says.
 func TestH8ClientsThatLie(t *testing.T) {
-	broken := errors.New("not implemented")
+	broken := errors.New("the editor refuses")
 	for _, tt := range []struct {
 		name  string
 		read  func(string) ([]byte, error)

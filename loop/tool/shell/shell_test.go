@@ -261,7 +261,7 @@ func TestP4LeftOverGrandchild(t *testing.T) {
 // A process that leaves the group is out of reach, but the call ends.
 func TestEscapedGrandchildDoesNotHang(t *testing.T) {
 	if _, _, err := find(); err != nil {
-		t.Skip(err)
+		t.Skipf("there is no bash to run: %v", err)
 	}
 	dir := t.TempDir()
 	r, _ := call(t, tooltest.Env(t, dir), "command",
@@ -269,7 +269,7 @@ func TestEscapedGrandchildDoesNotHang(t *testing.T) {
 		 setsid bash -c 'echo $$ > pid.new; mv pid.new pid; exec sleep 1000' &
 		 while ! [ -e pid ]; do :; done; echo hi`)
 	if tooltest.Text(r) == "no setsid\n" {
-		t.Skip("no setsid")
+		t.Skip("there is no setsid to leave the group with")
 	}
 	pid, err := os.ReadFile(filepath.Join(dir, "pid"))
 	if err != nil {
