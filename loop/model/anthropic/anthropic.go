@@ -85,6 +85,7 @@ type Client struct {
 	// official: the endpoint is Anthropic's own, which takes all its betas.
 	official bool
 	noKey    bool
+	history  wire.History[place]
 	// betas are those of Config.Headers.
 	betas []string
 	// bare holds the sessions whose thinking blocks the provider has refused.
@@ -248,13 +249,20 @@ func refusesThinking(message string) bool {
 // send posts the request and returns the answer once its head is there. The
 // error is a *model.Error unless ctx ended.
 func (c *Client) send(ctx context.Context, req *model.Request, said []byte, bare bool) (*http.Response, error) {
-	body, betas, err := c.encode(req, said, bare)
+	known := c.history.Take(req.SessionID)
+	body, betas, err := c.write(req, said, bare, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}
+	c.history.Keep(known)
 	var res *http.Response
 	opts := []option.RequestOption{
-		option.WithRequestBody("application/json", body),
+		// The SDK takes a body in one piece.
+		option.WithRequestBody("application/json", http.NoBody),
+		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+			wire.SetBody(req, body)
+			return next(req)
+		}),
 		option.WithResponseBodyInto(&res),
 	}
 	betas = slices.Concat(c.betas, betas)

@@ -55,7 +55,7 @@ func TestOverHTTP(t *testing.T) {
 		if s := collect(c.Stream(t.Context(), hello())).String(); s != wholeStop {
 			t.Fatal(s)
 		}
-		if got.URL.String() != path || got.Method != "POST" {
+		if got.URL.String() != path || got.Method != "POST" || got.ContentLength != int64(len(body)) {
 			t.Errorf("%s %s", got.Method, got.URL)
 		}
 		for k, want := range map[string]string{

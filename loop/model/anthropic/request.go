@@ -3,6 +3,7 @@ package anthropic
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -20,7 +21,11 @@ const (
 
 // cacheMark ends a prefix that the provider is to keep. Up to four are taken;
 // they are no part of what the model sees (build-with-claude/prompt-caching).
-const cacheMark = `,"cache_control":{"type":"ephemeral"}`
+// markedEnd stands where a marked block ends.
+const (
+	cacheMark = `,"cache_control":{"type":"ephemeral"}`
+	markedEnd = cacheMark + `}`
+)
 
 // writer writes the body of a request.
 //
@@ -47,9 +52,16 @@ type writer struct {
 	n int
 }
 
-// encode writes the request's body and returns the betas that it needs. said are
-// the blocks of a paused turn so far.
+// encode writes the request's body in one piece.
 func (c *Client) encode(req *model.Request, said []byte, bare bool) (body []byte, betas []string, err error) {
+	parts, betas, err := c.write(req, said, bare, new(written))
+	return slices.Concat(parts...), betas, err
+}
+
+// write writes the request's body, in parts, and returns the betas that it needs.
+// said are the blocks of a paused turn so far. known may hold the beginning of the
+// messages; write leaves in it what the next request can build on.
+func (c *Client) write(req *model.Request, said []byte, bare bool, known *written) (body [][]byte, betas []string, err error) {
 	params := req.Head.Config
 	if params.Model == "" {
 		params.Model = c.cfg.Model
@@ -61,7 +73,7 @@ func (c *Client) encode(req *model.Request, said []byte, bare bool) (body []byte
 	if c.cfg.Info != nil {
 		w.info.Info = *c.cfg.Info
 	}
-	w.dst = make([]byte, 0, size(req))
+	w.dst = make([]byte, 0, 4096+len(req.Head.System))
 	w.raw(`{"model":`)
 	w.str(params.Model)
 	w.raw(`,"stream":true`)
@@ -75,34 +87,16 @@ func (c *Client) encode(req *model.Request, said []byte, bare bool) (body []byte
 		w.raw(cacheMark + `}]`)
 	}
 	w.raw(`,"messages":[`)
-	if err := w.messages(); err != nil {
+	body = append(body, w.dst)
+	messages, at, err := w.messages(known)
+	if err != nil {
 		return nil, nil, err
 	}
+	body = at.marked(body, messages)
 	if len(said) > 0 {
-		w.raw(`,{"role":"assistant","content":[`)
-		w.dst = append(w.dst, said...)
-		w.raw(`]}`)
+		body = append(body, []byte(`,{"role":"assistant","content":[`), said, []byte(`]}`))
 	}
-	w.raw(`]}`)
-	return w.dst, betas, nil
-}
-
-// size is somewhat more than the length of the body.
-func size(req *model.Request) int {
-	n := 4096 + len(req.Head.System)
-	for i := range req.Head.Tools {
-		n += 128 + len(req.Head.Tools[i].Description) + len(req.Head.Tools[i].Parameters)
-	}
-	for i := range req.Messages {
-		for j := range req.Messages[i].Content {
-			b := &req.Messages[i].Content[j]
-			n += 96 + len(b.Text) + len(b.Arguments) + len(b.Data) + len(b.Signature) + len(b.Redacted)
-			for k := range b.Content {
-				n += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
-			}
-		}
-	}
-	return n + n/4 // for escapes
+	return append(body, []byte(`]}`)), betas, nil
 }
 
 func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
@@ -147,67 +141,106 @@ func (w *writer) tools() error {
 	return nil
 }
 
-// messages writes the history: runs of user and tool messages, and runs of
-// assistant messages, by turns.
+// written is what is kept of a conversation. It is kept without cache marks, which
+// move with each request.
+type written = wire.Written[place]
+
+// place is where the writer stands between two messages of the wire.
+type place struct {
+	// some: a message stands before.
+	some bool
+	// user: the last run was one of user messages.
+	user bool
+	// ends are where the last blocks of the last two user messages end, 0 where
+	// there is none.
+	ends [2]int
+}
+
+// marked appends the messages to the parts of a body, with cache marks.
 //
 // The last user message ends the prefix that the next request reads from the
 // cache. The one before is where the previous request ended; it is marked as
 // well, since the provider looks back only twenty blocks from a mark for an
 // older entry, and a step with many parallel calls has more.
-func (w *writer) messages() error {
-	ms := w.req.Messages
-	type span struct{ from, to int }
-	var users []span
-	for i := range ms {
-		switch ms[i].Role {
-		case session.RoleUser, session.RoleTool:
-			if n := len(users); n > 0 && users[n-1].to == i {
-				users[n-1].to++
-			} else {
-				users = append(users, span{i, i + 1})
-			}
-		case session.RoleAssistant:
-			// One that has nothing to be sent does not part two user messages.
-			if n := len(users); n > 0 && users[n-1].to == i && !w.speaks(&ms[i]) {
-				users[n-1].to++
-			}
-		default:
-			return fmt.Errorf("message %d has the unknown role %q", i, ms[i].Role)
+func (p *place) marked(body [][]byte, messages []byte) [][]byte {
+	from := 0
+	for _, end := range p.ends {
+		if end > 0 {
+			body = append(body, messages[from:end-len(`}`)], []byte(markedEnd))
+			from = end
 		}
 	}
-	at, first := 0, true
-	for i := 0; i < len(ms); {
-		var role string
+	return append(body, messages[from:])
+}
+
+// messages writes the history behind what known has of it: runs of user and tool
+// messages, and runs of assistant messages, by turns. The run at the end is
+// written again should the next message belong to it, since results come first.
+func (w *writer) messages(known *written) ([]byte, place, error) {
+	ms := w.req.Messages
+	dst, at := known.Resume(wire.Key{Model: w.name, Reasoning: !w.bare}, ms, func(end place, next *session.Message) bool { return !w.continues(end.user, next) })
+	if at.Messages == len(ms) {
+		return dst, at.State, nil
+	}
+	w.dst = dst
+	p, safe := at.State, at
+	for i := at.Messages; i < len(ms); {
+		safe = wire.Place[place]{Messages: i, Bytes: len(w.dst), State: p}
+		switch ms[i].Role {
+		case session.RoleUser, session.RoleTool, session.RoleAssistant:
+		default:
+			return nil, p, fmt.Errorf("message %d has the unknown role %q", i, ms[i].Role)
+		}
+		p.user = ms[i].Role != session.RoleAssistant
 		to := i + 1
-		if at < len(users) && users[at].from == i {
-			role, to = "user", users[at].to
-			at++
-		} else {
-			for role = "assistant"; to < len(ms) && ms[to].Role == session.RoleAssistant; to++ {
-			}
+		for to < len(ms) && w.continues(p.user, &ms[to]) {
+			to++
 		}
-		start := len(w.dst)
-		if !first {
-			w.raw(`,`)
-		}
-		w.raw(`{"role":"` + role + `","content":[`)
-		w.n = 0
-		if role == "user" {
-			w.user(ms[i:to], at >= len(users)-1)
-		} else {
-			for k := i; k < to; k++ {
-				w.assistant(&ms[k])
-			}
-		}
-		if w.n == 0 {
-			w.dst = w.dst[:start]
-		} else {
-			w.raw(`]}`)
-			first = false
-		}
+		w.run(&p, ms[i:to])
 		i = to
 	}
-	return nil
+	known.Settle(ms, w.dst, safe, wire.Place[place]{Messages: len(ms), Bytes: len(w.dst), State: p})
+	return w.dst, p, nil
+}
+
+// continues reports whether a message belongs to the run before it. An assistant's
+// that has nothing to be sent does not part two user messages.
+func (w *writer) continues(user bool, m *session.Message) bool {
+	switch m.Role {
+	case session.RoleAssistant:
+		return !user || !w.speaks(m)
+	case session.RoleUser, session.RoleTool:
+		return user
+	}
+	return false
+}
+
+// run writes a run as one message, unless there is nothing in it.
+func (w *writer) run(p *place, ms []session.Message) {
+	start := len(w.dst)
+	if p.some {
+		w.raw(`,`)
+	}
+	w.n = 0
+	if p.user {
+		w.raw(`{"role":"user","content":[`)
+		w.user(ms)
+		p.ends = [2]int{p.ends[1], 0}
+	} else {
+		w.raw(`{"role":"assistant","content":[`)
+		for i := range ms {
+			w.assistant(&ms[i])
+		}
+	}
+	if w.n == 0 {
+		w.dst = w.dst[:start]
+		return
+	}
+	if p.user {
+		p.ends[1] = len(w.dst)
+	}
+	p.some = true
+	w.raw(`]}`)
 }
 
 // open begins a block of a message.
@@ -257,7 +290,7 @@ func (w *writer) content(b *session.Block) {
 }
 
 // user writes a run of user and tool messages as one message.
-func (w *writer) user(ms []session.Message, mark bool) {
+func (w *writer) user(ms []session.Message) {
 	var images []session.Block
 	for i := range ms {
 		for j := range ms[i].Content {
@@ -283,9 +316,6 @@ func (w *writer) user(ms []session.Message, mark bool) {
 		if w.n == before && !results {
 			w.text(emptyMessage)
 		}
-	}
-	if mark && w.n > 0 {
-		w.dst = append(w.dst[:len(w.dst)-1], cacheMark+`}`...)
 	}
 }
 

@@ -79,7 +79,7 @@ type Client struct {
 	end     wire.Endpoint
 	poster  *wire.Poster
 	noKey   bool
-	history history
+	history wire.History[int]
 }
 
 var _ model.Client = (*Client)(nil)
@@ -180,13 +180,13 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 	if c.noKey {
 		return nil, c.end.NoKey()
 	}
-	known := c.history.take(req.SessionID)
-	head, messages, err := c.write(req, known)
+	known := c.history.Take(req.SessionID)
+	body, err := c.write(req, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}
-	c.history.keep(known)
-	res, err := c.poster.Post(ctx, head, messages, bodyEnd)
+	c.history.Keep(known)
+	res, err := c.poster.Post(ctx, body...)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
 		return res, c.end.StatusError(res.StatusCode, res.Header, text)

@@ -58,25 +58,24 @@ type part struct{ text, image string }
 
 // encode writes the request's body in one piece.
 func (c *Client) encode(req *model.Request) ([]byte, error) {
-	head, messages, err := c.write(req, &written{})
-	if err != nil {
-		return nil, err
-	}
-	return slices.Concat(head, messages, bodyEnd), nil
+	body, err := c.write(req, new(written))
+	return slices.Concat(body...), err
 }
 
-// bodyEnd is what stands behind the messages.
-var bodyEnd = []byte(`]}`)
+// written is what is kept of a conversation; the state of its writer is how many
+// messages the wire has of it.
+type written = wire.Written[int]
 
-// write writes the body up to its messages, and the messages, but for those that
-// known holds already. It leaves in known what the next request can build on.
-func (c *Client) write(req *model.Request, known *written) (head, messages []byte, err error) {
+// write writes the body, in parts: the head, the messages, of which known may hold
+// the beginning, and the end. It leaves in known what the next request can build
+// on.
+func (c *Client) write(req *model.Request, known *written) ([][]byte, error) {
 	params := req.Head.Config
 	if params.Model == "" {
 		params.Model = c.cfg.Model
 	}
 	if params.Model == "" {
-		return nil, nil, fmt.Errorf("no model is named")
+		return nil, fmt.Errorf("no model is named")
 	}
 	w := &writer{dst: make([]byte, 0, 4096+len(req.Head.System)), c: c, info: c.info(params.Model), req: req}
 	w.raw(`{"model":`)
@@ -89,7 +88,7 @@ func (c *Client) write(req *model.Request, known *written) (head, messages []byt
 		w.str(req.SessionID)
 	}
 	if err := w.tools(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	w.raw(`,"messages":[`)
 	if req.Head.System != "" {
@@ -97,21 +96,30 @@ func (c *Client) write(req *model.Request, known *written) (head, messages []byt
 		w.str(req.Head.System)
 		w.raw(`}`)
 	}
-	head = w.dst
-	messages, err = w.messages(known, writtenKey{params.Model, w.thinks, req.Head.System != ""})
-	return head, messages, err
+	head := w.dst
+	messages, err := w.messages(known, wire.Key{Model: params.Model, Reasoning: w.thinks})
+	if err != nil {
+		return nil, err
+	}
+	if req.Head.System != "" && len(messages) > 0 {
+		head = append(head, ',')
+	}
+	return [][]byte{head, messages, []byte(`]}`)}, nil
 }
 
-// messages writes the conversation behind what known has of it.
-func (w *writer) messages(known *written, key writtenKey) ([]byte, error) {
-	if known.key != key || !known.begins(w.req.Messages) {
-		*known = written{session: known.session, key: key, count: w.message}
+// messages writes the conversation behind what known has of it. The images of a
+// batch of tool results come after its last result: should the next message be
+// one more, they are written again behind that.
+func (w *writer) messages(known *written, key wire.Key) ([]byte, error) {
+	msgs := w.req.Messages
+	dst, at := known.Resume(key, msgs, func(_ int, next *session.Message) bool { return next.Role != session.RoleTool })
+	if at.Messages == len(msgs) {
+		return dst, nil
 	}
-	done := len(known.msgs)
-	w.dst, w.message = slices.Grow(known.buf, room(w.req.Messages[done:])), known.count
-	safe := len(w.dst)
-	for i := done; i < len(w.req.Messages); i++ {
-		m := &w.req.Messages[i]
+	w.dst, w.message = dst, at.State
+	safe := at
+	for i := at.Messages; i < len(msgs); i++ {
+		m := &msgs[i]
 		if m.Role != session.RoleTool {
 			w.flushImages()
 		}
@@ -126,30 +134,12 @@ func (w *writer) messages(known *written, key writtenKey) ([]byte, error) {
 			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
 		if len(w.images) == 0 { // else more results may come before the images
-			done, safe, known.count = i+1, len(w.dst), w.message
+			safe = wire.Place[int]{Messages: i + 1, Bytes: len(w.dst), State: w.message}
 		}
 	}
 	w.flushImages()
-	known.msgs, known.buf = w.req.Messages[:done:done], w.dst[:safe]
-	if safe < len(w.dst) {
-		known.buf = slices.Clip(known.buf) // what follows it belongs to this request
-	}
+	known.Settle(msgs, w.dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.dst), State: w.message})
 	return w.dst, nil
-}
-
-// room is about how much messages take on the wire.
-func room(msgs []session.Message) int {
-	size := 256
-	for i := range msgs {
-		for j := range msgs[i].Content {
-			b := &msgs[i].Content[j]
-			size += 128 + len(b.Text) + len(b.Arguments) + len(b.Data)
-			for k := range b.Content {
-				size += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
-			}
-		}
-	}
-	return size + size/16
 }
 
 func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }

@@ -385,7 +385,7 @@ func server(t *testing.T, handle http.HandlerFunc) string {
 	return s.URL
 }
 
-func client(t *testing.T, cfg Config) *Client {
+func client(t testing.TB, cfg Config) *Client {
 	t.Helper()
 	c, err := New(cfg)
 	if err != nil {

@@ -1,42 +1,154 @@
 package wire
 
 import (
-	"encoding/json"
-	"hash/fnv"
-	"strconv"
-	"strings"
+	"slices"
+	"sync"
+
+	"acp-agent/session"
 )
 
-// SafeName makes an id or a name fit ^[a-zA-Z0-9_-]+$ and a length, which other
-// providers' ids ("functions.bash:0") and invented tool names do not keep. What
-// fits is not touched; what does not gets a mark that keeps it apart from its
-// neighbours. A call and its result come out alike.
-func SafeName(s string, most int) string {
-	ok := func(r rune) bool {
-		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
-	}
-	if s != "" && len(s) <= most && strings.IndexFunc(s, func(r rune) bool { return !ok(r) }) < 0 {
-		return s
-	}
-	h := fnv.New32a()
-	h.Write([]byte(s))
-	mark := "_" + strconv.FormatUint(uint64(h.Sum32()), 16)
-	out := strings.Map(func(r rune) rune {
-		if ok(r) {
-			return r
-		}
-		return '_'
-	}, s)
-	return out[:min(len(out), most-len(mark))] + mark
+// A request repeats the whole conversation. What was written of it for the last
+// request is kept, so that writing the next one costs what is new.
+
+// Bounds of what is kept: so many conversations, the last used ones, of so many
+// bytes together. A conversation that is longer by itself is written anew each
+// time.
+const (
+	maxKept      = 8
+	maxKeptBytes = 16 << 20
+)
+
+// Key is all that the text of a message depends on beside the message and the
+// client.
+type Key struct {
+	// Model is the one that is asked.
+	Model string
+	// Reasoning: reasoning is sent back.
+	Reasoning bool
 }
 
-// Arguments returns a call's arguments as strict servers take them, an object. A
-// call that was cut, or that the model botched, stays in the log as it came; its
-// history gets an empty object, since one bad string would have every later
-// request refused (NousResearch/hermes-agent#25399). The error result tells the model what happened.
-func Arguments(s string) string {
-	if strings.HasPrefix(strings.TrimLeft(s, " \t\r\n"), "{") && json.Valid([]byte(s)) {
-		return s
+// Place is a place between two messages of a conversation.
+type Place[S any] struct {
+	// Messages are so many before it, Bytes what they take.
+	Messages, Bytes int
+	// State is what the writer needs to go on from here.
+	State S
+}
+
+// Written is the beginning of a conversation as a wire has it.
+type Written[S any] struct {
+	session string
+	key     Key
+	msgs    []session.Message
+	buf     []byte
+	// safe is the last place before which nothing changes, whatever follows;
+	// end is that of buf.
+	safe, end Place[S]
+}
+
+// Resume says from where on msgs is to be written, behind dst. follows reports
+// whether the message after what is written leaves the end of it as it is; it is
+// not asked where there is nothing that could change.
+func (w *Written[S]) Resume(key Key, msgs []session.Message, follows func(end S, next *session.Message) bool) (dst []byte, at Place[S]) {
+	if w.key != key || !w.begins(msgs) {
+		*w = Written[S]{session: w.session, key: key}
 	}
-	return "{}"
+	n := w.end.Messages
+	if w.safe.Messages < n && n < len(msgs) && !follows(w.end.State, &msgs[n]) {
+		w.end = w.safe
+		w.msgs = w.msgs[:w.end.Messages]
+		w.buf = slices.Clip(w.buf[:w.end.Bytes]) // what follows may still be being sent
+	}
+	return slices.Grow(w.buf, room(msgs[w.end.Messages:])), w.end
+}
+
+// Settle takes what has been written of msgs: dst, as Resume gave it and more.
+func (w *Written[S]) Settle(msgs []session.Message, dst []byte, safe, end Place[S]) {
+	w.msgs, w.buf, w.safe, w.end = msgs[:end.Messages:end.Messages], dst, safe, end
+}
+
+// begins reports whether the conversation begins with what is written. Logged
+// content is never changed in place, so that the same array is the same content;
+// and a session only appends to its messages or replaces them all, so that the
+// same array of messages with the same last one is the same beginning. Where the
+// array has moved, as it does when it grows, each message is looked at.
+func (w *Written[S]) begins(msgs []session.Message) bool {
+	n := len(w.msgs)
+	if n == 0 || n > len(msgs) {
+		return n == 0
+	}
+	if &w.msgs[0] == &msgs[0] {
+		return same(&w.msgs[n-1], &msgs[n-1])
+	}
+	for i := range w.msgs {
+		if !same(&w.msgs[i], &msgs[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func same(a, b *session.Message) bool {
+	return a.Role == b.Role && a.Provider == b.Provider && a.Model == b.Model && len(a.Content) == len(b.Content) &&
+		(len(a.Content) == 0 || &a.Content[0] == &b.Content[0])
+}
+
+// room is about how much messages take on the wire.
+func room(msgs []session.Message) int {
+	if len(msgs) == 0 {
+		return 0
+	}
+	size := 256
+	for i := range msgs {
+		for j := range msgs[i].Content {
+			b := &msgs[i].Content[j]
+			size += 128 + len(b.Text) + len(b.Arguments) + len(b.Data) + len(b.Signature) + len(b.Redacted)
+			for k := range b.Content {
+				size += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
+			}
+		}
+	}
+	return size + size/16
+}
+
+// History keeps what was written of conversations. One that is taken has one
+// owner until it is kept again, and its bytes are only ever added to behind their
+// end, where a request that is still being sent does not read. S is the state of
+// the wire's writer between two messages.
+type History[S any] struct {
+	mu   sync.Mutex
+	kept []*Written[S] // the last used at the end
+}
+
+// Take returns what is kept of a session's conversation, nothing written when
+// there is nothing.
+func (h *History[S]) Take(id string) *Written[S] {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := slices.IndexFunc(h.kept, func(w *Written[S]) bool { return w.session == id })
+	if i < 0 || id == "" {
+		return &Written[S]{session: id}
+	}
+	w := h.kept[i]
+	h.kept = slices.Delete(h.kept, i, i+1)
+	return w
+}
+
+// Keep keeps w for the session's next request.
+func (h *History[S]) Keep(w *Written[S]) {
+	if w.session == "" || cap(w.buf) > maxKeptBytes {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.kept = slices.DeleteFunc(h.kept, func(k *Written[S]) bool { return k.session == w.session })
+	h.kept = append(h.kept, w)
+	sum, first := 0, len(h.kept)
+	for first > 0 && len(h.kept)-first < maxKept {
+		if sum += cap(h.kept[first-1].buf); sum > maxKeptBytes {
+			break
+		}
+		first--
+	}
+	h.kept = slices.Delete(h.kept, 0, first)
 }

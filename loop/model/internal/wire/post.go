@@ -51,6 +51,15 @@ func (p *Poster) Post(ctx context.Context, parts ...[]byte) (*http.Response, err
 	if err != nil {
 		return nil, err
 	}
+	SetBody(req, parts)
+	req.Header = p.header.Clone()
+	return BoundErrors(req, p.client.Do)
+}
+
+// SetBody gives a request its body, in parts, whose bytes must not change until
+// the request has ended.
+func SetBody(req *http.Request, parts [][]byte) {
+	req.ContentLength = 0
 	for _, part := range parts {
 		req.ContentLength += int64(len(part))
 	}
@@ -65,8 +74,6 @@ func (p *Poster) Post(ctx context.Context, parts ...[]byte) (*http.Response, err
 	if req.ContentLength > 0 {
 		req.Body, _ = req.GetBody()
 	}
-	req.Header = p.header.Clone()
-	return BoundErrors(req, p.client.Do)
 }
 
 // Get asks for the address itself.

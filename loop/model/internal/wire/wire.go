@@ -1,7 +1,7 @@
 // Package wire holds what the adapters of the event-stream wires have in
-// common: reading server-sent events and JSON fast, watching for silence,
-// telling failures apart and putting them into words. It knows no provider and
-// no SDK.
+// common: keeping what was written of a conversation for the next request,
+// reading server-sent events and JSON fast, watching for silence, telling failures
+// apart and putting them into words. It knows no provider and no SDK.
 package wire
 
 import (

@@ -36,8 +36,20 @@ type writer struct {
 	images []session.Block
 }
 
-// encode writes the request's body.
+// encode writes the request's body in one piece.
 func (c *Client) encode(req *model.Request, without without) ([]byte, error) {
+	body, err := c.write(req, without, new(written))
+	return slices.Concat(body...), err
+}
+
+// written is what is kept of a conversation; the state of its writer is how many
+// items the wire has of it.
+type written = wire.Written[int]
+
+// write writes the body, in parts: the head, the items, of which known may hold
+// the beginning, and the end. It leaves in known what the next request can build
+// on.
+func (c *Client) write(req *model.Request, without without, known *written) ([][]byte, error) {
 	params := req.Head.Config
 	if params.Model == "" {
 		params.Model = c.cfg.Model
@@ -49,7 +61,7 @@ func (c *Client) encode(req *model.Request, without without) ([]byte, error) {
 	if c.cfg.Info != nil {
 		w.info.Info = *c.cfg.Info
 	}
-	w.dst = make([]byte, 0, size(req))
+	w.dst = make([]byte, 0, 4096+len(req.Head.System))
 	w.raw(`{"model":`)
 	w.str(params.Model)
 	w.raw(`,"stream":true,"store":false`)
@@ -71,8 +83,28 @@ func (c *Client) encode(req *model.Request, without without) ([]byte, error) {
 		w.str(req.Head.System)
 	}
 	w.raw(`,"input":[`)
-	for i := range req.Messages {
-		m := &req.Messages[i]
+	head := w.dst
+	items, err := w.input(known)
+	if err != nil {
+		return nil, err
+	}
+	return [][]byte{head, items, []byte(`]}`)}, nil
+}
+
+// input writes the conversation behind what known has of it. Where the images of a
+// batch of tool results come after its last result, they are written again should
+// the next message be one more.
+func (w *writer) input(known *written) ([]byte, error) {
+	msgs := w.req.Messages
+	dst, at := known.Resume(wire.Key{Model: w.name, Reasoning: !w.without.reasoning}, msgs,
+		func(_ int, next *session.Message) bool { return next.Role != session.RoleTool })
+	if at.Messages == len(msgs) {
+		return dst, nil
+	}
+	w.dst, w.items = dst, at.State
+	safe := at
+	for i := at.Messages; i < len(msgs); i++ {
+		m := &msgs[i]
 		if m.Role != session.RoleTool {
 			w.flushImages()
 		}
@@ -86,28 +118,13 @@ func (c *Client) encode(req *model.Request, without without) ([]byte, error) {
 		default:
 			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
-	}
-	w.flushImages()
-	w.raw(`]}`)
-	return w.dst, nil
-}
-
-// size is somewhat more than the length of the body.
-func size(req *model.Request) int {
-	n := 4096 + len(req.Head.System)
-	for i := range req.Head.Tools {
-		n += 128 + len(req.Head.Tools[i].Description) + len(req.Head.Tools[i].Parameters)
-	}
-	for i := range req.Messages {
-		for j := range req.Messages[i].Content {
-			b := &req.Messages[i].Content[j]
-			n += 128 + len(b.Text) + len(b.Arguments) + len(b.Data) + len(b.Redacted)
-			for k := range b.Content {
-				n += 64 + len(b.Content[k].Text) + len(b.Content[k].Data)
-			}
+		if len(w.images) == 0 {
+			safe = wire.Place[int]{Messages: i + 1, Bytes: len(w.dst), State: w.items}
 		}
 	}
-	return n + n/4 // for escapes
+	w.flushImages()
+	known.Settle(msgs, w.dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.dst), State: w.items})
+	return w.dst, nil
 }
 
 func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }

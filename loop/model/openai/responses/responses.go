@@ -66,6 +66,7 @@ type Client struct {
 	// official: the endpoint is OpenAI's own, which takes all its fields.
 	official bool
 	noKey    bool
+	history  wire.History[int]
 	// refused holds what the provider has refused of requests: see post.
 	refused sync.Map
 }
@@ -175,11 +176,13 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 // send posts the request and returns the answer once its head is there. The
 // error is a *model.Error unless ctx ended.
 func (c *Client) send(ctx context.Context, req *model.Request, w without) (*http.Response, error) {
-	body, err := c.encode(req, w)
+	known := c.history.Take(req.SessionID)
+	body, err := c.write(req, w, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}
-	res, err := c.poster.Post(ctx, body)
+	c.history.Keep(known)
+	res, err := c.poster.Post(ctx, body...)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
 		return res, c.end.StatusError(res.StatusCode, res.Header, text)

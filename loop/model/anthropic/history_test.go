@@ -1,0 +1,45 @@
+package anthropic
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wiretest"
+)
+
+func writing(t testing.TB, cfg Config, refused func() bool) wiretest.Writing {
+	c := client(t, cfg)
+	bare := false
+	return wiretest.Writing{
+		Next: func(req *model.Request) ([][]byte, error) {
+			bare = refused()
+			known := c.history.Take(req.SessionID)
+			body, _, err := c.write(req, nil, bare, known)
+			c.history.Keep(known)
+			return body, err
+		},
+		Anew: func(req *model.Request) ([]byte, error) {
+			body, _, err := c.encode(req, nil, bare)
+			return body, err
+		},
+	}
+}
+
+func TestHistoryChangesNothing(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	refused := func() bool { return r.IntN(16) == 0 }
+	official := wiretest.Wire{Provider: "anthropic", Models: []string{"claude-opus-5-5", "claude-haiku-4-5"}}
+	official.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
+	gateway := wiretest.Wire{Provider: "gate", Models: []string{"m", "n"}}
+	gateway.Histories(t, func() wiretest.Writing {
+		return writing(t, Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
+	})
+}
+
+func BenchmarkEncodeNext(b *testing.B) {
+	w := wiretest.Wire{Provider: "anthropic", Models: []string{"claude-opus-5-5"}}
+	w.EncodeNext(b, func() wiretest.Writing {
+		return writing(b, Config{APIKey: "k"}, func() bool { return false })
+	})
+}
