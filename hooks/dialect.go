@@ -68,10 +68,6 @@ type Capper interface {
 // AsyncLimiter is a Dialect that runs at most that many async handlers at once.
 type AsyncLimiter interface{ AsyncLimit() int }
 
-// Watcher is a Dialect that knows which files its handlers come from, those
-// that do not exist yet included. Engine.Changed looks at them.
-type Watcher interface{ Files() []string }
-
 // Job is one run of one handler.
 type Job struct {
 	Call    *Call

@@ -3,8 +3,6 @@ package hooks
 import (
 	"context"
 	"fmt"
-	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +18,8 @@ type Options struct {
 	// Trust is the store of what the person has trusted; nil trusts nothing that
 	// needs trust.
 	Trust *Trust
+	// Watch is what the dialects were loaded from; nil: nothing ever changes.
+	Watch *Watch
 	// SpillDir is a private directory for texts that are over a dialect's cap; it
 	// is made when needed. Empty: such texts are cut.
 	SpillDir string
@@ -47,7 +47,6 @@ type Options struct {
 type Set struct {
 	opts    Options
 	byEvent map[Event][]*Handler
-	stats   map[string]fileStamp
 	*life
 }
 
@@ -76,7 +75,7 @@ func NewEngine(o Options) *Set {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	s := &Set{opts: o, byEvent: map[Event][]*Handler{}, stats: map[string]fileStamp{}}
+	s := &Set{opts: o, byEvent: map[Event][]*Handler{}}
 	if o.Previous != nil {
 		s.life = o.Previous.life
 	} else {
@@ -95,11 +94,6 @@ func NewEngine(o Options) *Set {
 		}
 		if l, ok := d.(AsyncLimiter); ok && l.AsyncLimit() > 0 && s.slots[d.Name()] == nil {
 			s.slots[d.Name()] = make(chan struct{}, l.AsyncLimit())
-		}
-		if w, ok := d.(Watcher); ok {
-			for _, f := range w.Files() {
-				s.stats[f] = stamp(f)
-			}
 		}
 	}
 	return s
@@ -154,7 +148,7 @@ func (s *Set) Has(e Event) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, h := range hs {
-		if h.Why == "" && h.Trust.Runs() {
+		if heldReason(h) == "" {
 			if !h.Once || !s.spent[h.ID()] {
 				return true
 			}
@@ -196,8 +190,9 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 			return
 		}
 		e.held = why
-		if h.Why != "" || h.Trust != TrustRejected {
-			// Who rejected it need not be told that it does not run.
+		if h.Why != "" || h.Trust != TrustRejected && !h.switchedOff() {
+			// Who rejected it, or agreed that it is off, need not be told that it does
+			// not run.
 			e.note = heldNotice(h, why)
 		}
 	} else if h.Once {
@@ -224,11 +219,17 @@ func (s *Set) Payload(dialect string, c *Call) ([]byte, error) {
 	return nil, fmt.Errorf("there is no dialect %s", dialect)
 }
 
+// switchedOff reports whether a repository's switch has turned it off with the
+// person's consent.
+func (h *Handler) switchedOff() bool { return h.OffBy != nil && h.OffBy.Trust.Runs() }
+
 // heldReason says why the handler is not to be started, or "".
 func heldReason(h *Handler) string {
 	switch {
 	case h.Why != "":
 		return h.Why
+	case h.switchedOff():
+		return "you agreed to " + h.OffBy.Command + " in " + h.OffBy.Place.File
 	case h.Trust.Runs():
 		return ""
 	case h.Trust == TrustModified:
@@ -334,23 +335,19 @@ func (s *Set) decide(ids []string, always bool, st TrustState) error {
 	return s.opts.Trust.Set(s.opts.ProjectDir, hs, st)
 }
 
-// Changed reports whether a config file has changed, appeared or vanished since
-// the dialects were loaded: time to load them anew. It only asks for file
-// times. The trust store counts: another process may have written it.
+// Changed reports whether something that the dialects were loaded from has
+// changed, appeared or vanished since (Options.Watch): time to load them anew.
+// The trust store counts: another process may have written it.
 func (s *Set) Changed() bool {
 	return len(s.ChangedFiles()) > 0 || s.opts.Trust != nil && s.opts.Trust.changed()
 }
 
-// ChangedFiles names the config files for which Changed holds.
+// ChangedFiles names the files and directories for which Changed holds.
 func (s *Set) ChangedFiles() []string {
-	var out []string
-	for f, was := range s.stats {
-		if stamp(f) != was {
-			out = append(out, f)
-		}
+	if s.opts.Watch == nil {
+		return nil
 	}
-	slices.Sort(out)
-	return out
+	return s.opts.Watch.Changed()
 }
 
 // Close ends the async handlers and waits for them. What they would have said
@@ -376,18 +373,4 @@ func (s *Set) goAsync(fn func()) bool {
 	}
 	s.wg.Go(fn)
 	return true
-}
-
-// fileStamp tells versions of a file apart; zero when there is none.
-type fileStamp struct {
-	mod  time.Time
-	size int64
-}
-
-func stamp(path string) fileStamp {
-	fi, err := os.Stat(path)
-	if err != nil {
-		return fileStamp{}
-	}
-	return fileStamp{mod: fi.ModTime(), size: fi.Size()}
 }

@@ -16,14 +16,23 @@ const (
 	LayerUser     Layer = "user"     // the person's own
 	LayerProject  Layer = "project"  // in the repository, shared
 	LayerLocal    Layer = "local"    // in the repository, not committed
-	LayerPlugin   Layer = "plugin"   // brought by a plugin
+	LayerPlugin   Layer = "plugin"   // brought by a plugin that the person or an administrator switched on
 	LayerExplicit Layer = "explicit" // named on the command line
 	LayerSkill    Layer = "skill"    // front matter of a skill or agent
+
+	// LayerOffered is a plugin that only the repository switches on, or that lies
+	// in the repository.
+	LayerOffered Layer = "project-plugin"
 )
 
 // NeedsTrust reports whether handlers of the layer run only once the person has
 // trusted exactly their content: whoever wrote the repository wrote them.
-func (l Layer) NeedsTrust() bool { return l == LayerProject || l == LayerLocal }
+func (l Layer) NeedsTrust() bool {
+	return l == LayerProject || l == LayerLocal || l == LayerOffered
+}
+
+// Plugin reports whether a plugin brings handlers of the layer.
+func (l Layer) Plugin() bool { return l == LayerPlugin || l == LayerOffered }
 
 // TrustState is what the person has said about a handler.
 type TrustState string
@@ -49,6 +58,12 @@ type Place struct {
 	Group int
 	Index int
 }
+
+// SwitchType is the Type of what is no handler but a setting of a repository that
+// would turn handlers of the person's off (Handler.OffBy). It has no Event, is
+// never run, and is asked about as handlers are: a repository must not silence
+// the guards of whoever opens it.
+const SwitchType = "switch"
 
 // Handler is one handler of one config file, as a dialect has read it. It is
 // not changed after the dialect has handed it to NewEngine, except for Trust,
@@ -86,6 +101,9 @@ type Handler struct {
 	// Hash is HashHandler's: the content that trust is given to.
 	Hash  string
 	Trust TrustState
+	// OffBy is the switch of a repository that turns it off, once the person has
+	// agreed to that; nil for most.
+	OffBy *Handler
 	// Why says in a sentence why it can never run as it stands: an unsupported
 	// type, an invalid matcher, a switch. Empty when it can. Such handlers are
 	// listed, and Match may return them: they are reported as Held once.
@@ -121,6 +139,9 @@ type Problem struct {
 	Where string
 	// Text says what is wrong and what to do.
 	Text string
+	// Minor: whoever looks is told (hooks list), not everybody at a session's
+	// start.
+	Minor bool
 }
 
 func (p Problem) String() string {
@@ -129,3 +150,6 @@ func (p Problem) String() string {
 	}
 	return p.File + ": " + p.Where + ": " + p.Text
 }
+
+// Unread is a source of a vendor's hooks that is not read here, and why.
+type Unread struct{ Source, Why string }

@@ -13,6 +13,8 @@ package hooks
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -75,6 +77,10 @@ func Events() []Event {
 		CwdChanged, ConfigChange, SessionEnd,
 	}
 }
+
+// Never are the vendors' events that this agent never has, in order; Absent says
+// why of each.
+func Never() []Event { return slices.Sorted(maps.Keys(absent)) }
 
 // Absent says why an event of the vendors never comes in this agent; "" when it
 // does, and for names that are no event at all. A dialect reports the hooks of

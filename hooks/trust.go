@@ -52,7 +52,7 @@ type Trust struct {
 
 	mu    sync.Mutex
 	read  bool
-	stamp fileStamp
+	stamp sight
 	file  trustFile
 	err   error
 }
@@ -159,16 +159,15 @@ func (t *Trust) Set(project string, hs []*Handler, st TrustState) error {
 func (t *Trust) changed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.read && stamp(t.path) != t.stamp
+	return t.read && !t.stamp.same(t.path)
 }
 
 // refresh reads the file anew when it has changed.
 func (t *Trust) refresh() {
-	st := stamp(t.path)
-	if t.read && st == t.stamp {
+	if t.read && t.stamp.same(t.path) {
 		return
 	}
-	t.read, t.stamp, t.err = true, st, nil
+	t.read, t.stamp, t.err = true, stamp(t.path), nil
 	t.file = trustFile{Version: trustVersion, Projects: map[string]map[string]trustEntry{}}
 	b, err := ReadConfig(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -188,6 +187,16 @@ func (t *Trust) refresh() {
 	if f.Projects != nil {
 		t.file = f
 	}
+}
+
+// stamp is a sight without a sum: the store is replaced and never written in
+// place, so that each version is another file.
+func stamp(path string) sight {
+	info, err := os.Stat(path)
+	if err != nil {
+		return sight{}
+	}
+	return sight{info: info}
 }
 
 // writeAtomic replaces the file; a reader sees the old or the new one whole.

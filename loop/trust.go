@@ -28,7 +28,7 @@ func (t *turn) askTrust() error {
 	}
 	ids := make([]string, len(held))
 	var text strings.Builder
-	text.WriteString("This project brings hooks that would run these commands on your machine:\n")
+	text.WriteString("This project brings hooks that would run these commands on your machine. Scripts that they name are not part of what you trust: they may change later.\n")
 	for i, h := range held {
 		ids[i] = h.ID
 		fmt.Fprintf(&text, "\n%s (%s): %s", h.Event, h.File, h.Command)

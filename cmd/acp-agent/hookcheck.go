@@ -60,15 +60,16 @@ func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
 	if err := c.valid(); err != nil {
 		return err
 	}
-	cfg, dir, set, problems, err := a.hooksOf(c.Dir)
+	cfg, dir, l, err := a.hooksOf(c.Dir)
 	if err != nil {
 		return err
 	}
+	set := l.set
 	defer set.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	call := c.call(dir, cfg.Model.Name)
-	for _, p := range problems {
+	for _, p := range l.problems {
 		fmt.Fprintf(a.stderr, "problem: %s\n", oneLine(p.String()))
 	}
 	batch := set.Match(call)

@@ -21,21 +21,38 @@ type hookOptions struct {
 	notify   func(hooks.Text)
 	envFile  func(sessionID string) string
 	session  string // its id
-	// previous is the session's engine until now, when files have changed.
-	previous *hooks.Set
+	// previous is what the session had until now, when files have changed.
+	previous *loadedHooks
+}
+
+// loadedHooks are the hooks of a directory, both dialects, and what is wrong with
+// their files.
+type loadedHooks struct {
+	set      *hooks.Set
+	problems []hooks.Problem
+	watch    *hooks.Watch
+	// sources are Claude Code's names for where files belong, by path.
+	sources map[string]string
 }
 
 // systemCodexDir is where an administrator configures Codex.
 const systemCodexDir = "/etc/codex"
 
-// loadHooks reads the hooks that a session in a directory has, both dialects,
-// and what is wrong with their files. Nothing is started.
-func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hooks.Problem) {
+// loadHooks reads the hooks that a session in a directory has. Nothing is
+// started.
+func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
+	l := &loadedHooks{sources: map[string]string{}}
+	var before *hooks.Set
+	if o.previous != nil {
+		before, l.watch = o.previous.set, hooks.NewWatch(o.previous.watch)
+	} else {
+		l.watch = hooks.NewWatch(nil)
+	}
 	env := hooks.Environ(cfg.HookEnviron())
 	home := cfg.Home()
 	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
 		Env: env, Cwd: cwd, Home: home, ConfigDir: cfg.Hooks.ClaudeDir, Extra: cfg.Hooks.ClaudeFiles,
-		DataDir: pluginData(cfg),
+		DataDir: pluginData(cfg), Watch: l.watch,
 	})
 	// The environment has lost the providers' keys already, but for those that
 	// the config file lets through.
@@ -45,15 +62,71 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) (*hooks.Set, []hoo
 	})
 	cxFiles, more := codex.Discover(codex.DiscoverOptions{
 		Cwd: cwd, Home: home, CodexHome: cfg.Hooks.CodexDir, SystemDir: systemCodexDir, Extra: cfg.Hooks.CodexFiles,
-		DataDir: pluginData(cfg),
+		DataDir: pluginData(cfg), Watch: l.watch,
 	})
 	problems = append(problems, more...)
 	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
-	set := hooks.NewEngine(hooks.Options{
-		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: hooks.OpenTrust(cfg.StateDir),
-		SpillDir: spillDir(cfg, o.session), Deliver: o.deliver, Notify: o.notify, Previous: o.previous,
+	problems = append(problems, more...)
+	for _, f := range ccFiles {
+		l.sources[f.Path] = settingsSource(f.Layer)
+	}
+	for i := range cxFiles {
+		l.sources[cxFiles[i].Path] = settingsSource(cxFiles[i].Layer)
+	}
+	trust, more := trustStore(cfg, cwd)
+	l.problems = append(problems, more...)
+	l.set = hooks.NewEngine(hooks.Options{
+		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: trust, Watch: l.watch,
+		SpillDir: spillDir(cfg, o.session), Deliver: o.deliver, Notify: o.notify, Previous: before,
 	})
-	return set, append(problems, more...)
+	return l
+}
+
+// trustStore is where the person's decisions are kept. One that lies in the
+// project is the repository's word: it could vouch for itself.
+func trustStore(cfg *config.Config, cwd string) (*hooks.Trust, []hooks.Problem) {
+	if cfg.StateDir == "" {
+		return nil, nil
+	}
+	if stateInProject(cfg, cwd) {
+		return nil, []hooks.Problem{{File: cfg.StateDir, Text: "the state directory lies in this project, whose repository could vouch for its own hooks there: what is trusted is neither read nor kept; name another with --state-dir"}}
+	}
+	return hooks.OpenTrust(cfg.StateDir), nil
+}
+
+func stateInProject(cfg *config.Config, cwd string) bool {
+	return hooks.FromRepository(cfg.StateDir, hooks.RepositoryRoot(cwd), cfg.Home())
+}
+
+// settingsSource is Claude Code's name for a layer (Claude Code hooks reference,
+// ConfigChange).
+func settingsSource(l hooks.Layer) string {
+	switch l {
+	case hooks.LayerManaged, hooks.LayerSystem:
+		return "policy_settings"
+	case hooks.LayerProject, hooks.LayerOffered:
+		return "project_settings"
+	case hooks.LayerLocal:
+		return "local_settings"
+	}
+	return "user_settings"
+}
+
+// source is settingsSource of something that has changed: a file that was read,
+// or a directory that says which files there are.
+func (l *loadedHooks) source(path string) string {
+	if s, ok := l.sources[path]; ok {
+		return s
+	}
+	for file, s := range l.sources {
+		if rel, err := filepath.Rel(path, file); err == nil && filepath.IsLocal(rel) {
+			return s
+		}
+	}
+	if filepath.Base(path) == "managed-settings.d" {
+		return "policy_settings"
+	}
+	return "user_settings"
 }
 
 // spillDir is where a session keeps what hooks wrote beyond the limit; "" where
@@ -88,9 +161,9 @@ func (w *wiring) describeHooks(cwd string) string {
 	if !w.cfg.Hooks.Enabled {
 		return "Hooks are switched off."
 	}
-	set, problems := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, prompter: prompter{w.models}})
-	defer set.Close()
+	l := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, prompter: prompter{w.models}})
+	defer l.set.Close()
 	var b bytes.Buffer
-	listHooks(&b, w.cfg, set.Handlers(), problems)
+	listHooks(&b, w.cfg, l)
 	return b.String()
 }

@@ -23,8 +23,7 @@ type sessionHooks struct {
 	cwd  string
 	opts hookOptions
 
-	set      *hooks.Set
-	problems []hooks.Problem
+	*loadedHooks
 	// said are the notices that the person has had.
 	said map[string]bool
 	live atomic.Pointer[loop.Session]
@@ -63,7 +62,7 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 			}
 		},
 	}
-	s.set, s.problems = loadHooks(w.cfg, s.cwd, s.opts)
+	s.loadedHooks = loadHooks(w.cfg, s.cwd, s.opts)
 	return s
 }
 
@@ -83,8 +82,8 @@ func (s *sessionHooks) reload() (loop.Reloaded, bool) {
 		changed[f] = s.source(f)
 	}
 	opts := s.opts
-	opts.previous = s.set
-	s.set, s.problems = loadHooks(s.w.cfg, s.cwd, opts)
+	opts.previous = s.loadedHooks
+	s.loadedHooks = loadHooks(s.w.cfg, s.cwd, opts)
 	return loop.Reloaded{Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed}, true
 }
 
@@ -117,19 +116,6 @@ func (w *wiring) forgetHookFiles(id string) error {
 	return errors.Join(append(errs, os.RemoveAll(spillDir(w.cfg, id)))...)
 }
 
-// source is Claude Code's name for where a settings file belongs.
-func (s *sessionHooks) source(file string) string {
-	switch {
-	case strings.HasSuffix(file, "settings.local.json"):
-		return "local_settings"
-	case strings.HasPrefix(file, s.cwd+string(filepath.Separator)):
-		return "project_settings"
-	case strings.Contains(filepath.Base(filepath.Dir(file)), "managed") || strings.HasPrefix(filepath.Base(file), "managed"):
-		return "policy_settings"
-	}
-	return "user_settings"
-}
-
 func (s *sessionHooks) close() { s.set.Close() }
 
 // transcriber makes the transcript of a session in a dialect's format.
@@ -148,6 +134,9 @@ func transcriber(dialect string, m hooks.TranscriptMeta) hooks.Transcriber {
 func (s *sessionHooks) notices() []session.Notice {
 	var out []session.Notice
 	for _, p := range s.problems {
+		if p.Minor {
+			continue
+		}
 		text := "Hooks: " + p.File
 		if p.Where != "" {
 			text += ": " + p.Where
@@ -169,7 +158,11 @@ type trustGate struct{ set *hooks.Set }
 func (g trustGate) Held() []loop.HeldHook {
 	var out []loop.HeldHook
 	for _, h := range g.set.Held() {
-		out = append(out, loop.HeldHook{ID: h.ID(), File: h.Place.File, Event: string(h.Event), Command: h.Describe()})
+		event := string(h.Event)
+		if h.Type == hooks.SwitchType {
+			event = "a setting"
+		}
+		out = append(out, loop.HeldHook{ID: h.ID(), File: h.Place.File, Event: event, Command: h.Describe()})
 	}
 	return out
 }

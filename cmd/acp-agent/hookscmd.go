@@ -9,6 +9,8 @@ import (
 
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
+	"acp-agent/hooks/claudecode"
+	"acp-agent/hooks/codex"
 )
 
 // hooksCmd is acp-agent hooks.
@@ -34,15 +36,14 @@ type hooksUntrustCmd struct {
 }
 
 // hooksOf loads the hooks of a project directory.
-func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, set *hooks.Set, problems []hooks.Problem, err error) {
+func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, l *loadedHooks, err error) {
 	if cfg, err = a.config(); err != nil {
-		return nil, "", nil, nil, err
+		return nil, "", nil, err
 	}
 	if abs, err = directory(dir); err != nil {
-		return nil, "", nil, nil, err
+		return nil, "", nil, err
 	}
-	set, problems = loadHooks(cfg, abs, hookOptions{mcp: noSession{}, prompter: lazyPrompter{a, cfg}})
-	return cfg, abs, set, problems, nil
+	return cfg, abs, loadHooks(cfg, abs, hookOptions{mcp: noSession{}, prompter: lazyPrompter{a, cfg}}), nil
 }
 
 // held says in a few words why a handler would not run, "" when it would.
@@ -50,6 +51,8 @@ func held(h *hooks.Handler) string {
 	switch {
 	case h.Why != "":
 		return h.Why
+	case h.OffBy != nil && h.OffBy.Trust.Runs():
+		return "you agreed to " + h.OffBy.Command + " in " + h.OffBy.Place.File
 	case h.Trust.Runs():
 		return ""
 	case h.Trust == hooks.TrustModified:
@@ -62,17 +65,17 @@ func held(h *hooks.Handler) string {
 
 // Run lists the hooks.
 func (c *hooksListCmd) Run(a *app) error {
-	cfg, _, set, problems, err := a.hooksOf(c.Dir)
+	cfg, _, l, err := a.hooksOf(c.Dir)
 	if err != nil {
 		return err
 	}
-	defer set.Close()
+	defer l.set.Close()
 	out := bufio.NewWriter(a.stdout)
-	handlers := set.Handlers()
 	if c.JSON {
-		err = listHooksJSON(out, handlers, problems)
+		err = listHooksJSON(out, l)
 	} else {
-		listHooks(out, cfg, handlers, problems)
+		listHooks(out, cfg, l)
+		listAbsent(out)
 	}
 	if err != nil {
 		return err
@@ -80,9 +83,32 @@ func (c *hooksListCmd) Run(a *app) error {
 	return out.Flush()
 }
 
-func listHooksJSON(w io.Writer, handlers []hooks.Handler, problems []hooks.Problem) error {
+// unread are the sources of both vendors that are not read here.
+var unread = []struct {
+	dialect string
+	sources []hooks.Unread
+}{{claudecode.Name, claudecode.Unread()}, {codex.Name, codex.Unread()}}
+
+// listAbsent says what can never be in the list: sources that are not read,
+// events that never come.
+func listAbsent(w io.Writer) {
+	fmt.Fprintln(w, "\nNot read here:")
+	for _, v := range unread {
+		for _, u := range v.sources {
+			fmt.Fprintf(w, "  %s: %s (%s)\n", v.dialect, u.Source, u.Why)
+		}
+	}
+	var names []string
+	for _, ev := range hooks.Never() {
+		names = append(names, string(ev))
+	}
+	fmt.Fprintf(w, "Events that never come here: %s.\n", strings.Join(names, ", "))
+}
+
+func listHooksJSON(w io.Writer, l *loadedHooks) error {
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
+	handlers := l.set.Handlers()
 	for i := range handlers {
 		h := &handlers[i]
 		if err := enc.Encode(map[string]any{
@@ -93,15 +119,28 @@ func listHooksJSON(w io.Writer, handlers []hooks.Handler, problems []hooks.Probl
 			return err
 		}
 	}
-	for _, p := range problems {
+	for _, p := range l.problems {
 		if err := enc.Encode(map[string]string{"file": p.File, "where": p.Where, "problem": p.Text}); err != nil {
+			return err
+		}
+	}
+	for _, v := range unread {
+		for _, u := range v.sources {
+			if err := enc.Encode(map[string]string{"dialect": v.dialect, "notRead": u.Source, "why": u.Why}); err != nil {
+				return err
+			}
+		}
+	}
+	for _, ev := range hooks.Never() {
+		if err := enc.Encode(map[string]any{"event": ev, "never": true, "why": hooks.Absent(ev)}); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func listHooks(w io.Writer, cfg *config.Config, handlers []hooks.Handler, problems []hooks.Problem) {
+func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
+	handlers := l.set.Handlers()
 	if !cfg.Hooks.Enabled {
 		fmt.Fprintln(w, "Hooks are switched off (--no-hooks, ACP_AGENT_NO_HOOKS or hooks.enabled): none of these runs.")
 	}
@@ -113,10 +152,16 @@ func listHooks(w io.Writer, cfg *config.Config, handlers []hooks.Handler, proble
 			last = head
 		}
 		what := string(h.Event)
+		if h.Type == hooks.SwitchType {
+			what = "(a setting)"
+		}
 		if h.Matcher != "" {
 			what += " " + h.Matcher
 		}
 		verdict := "runs"
+		if h.Type == hooks.SwitchType {
+			verdict = "counts"
+		}
 		if why := held(h); why != "" {
 			verdict = "held back: " + why
 		}
@@ -125,18 +170,22 @@ func listHooks(w io.Writer, cfg *config.Config, handlers []hooks.Handler, proble
 	if len(handlers) == 0 {
 		fmt.Fprintln(w, "No hooks found.")
 	}
-	for _, p := range problems {
+	for _, p := range l.problems {
 		fmt.Fprintf(w, "problem: %s\n", oneLine(p.String()))
 	}
 }
 
 // Run trusts a project's hooks.
 func (c *hooksTrustCmd) Run(a *app) error {
-	cfg, dir, set, _, err := a.hooksOf(c.Dir)
+	cfg, dir, l, err := a.hooksOf(c.Dir)
 	if err != nil {
 		return err
 	}
+	set := l.set
 	defer set.Close()
+	if stateInProject(cfg, dir) {
+		return &config.Error{What: "the state directory " + cfg.StateDir + " lies in this project, so trust is not kept there", Do: "name another with --state-dir or ACP_AGENT_STATE_DIR"}
+	}
 	var ids []string
 	all := set.Handlers()
 	for i := range all {
@@ -172,10 +221,11 @@ func (c *hooksTrustCmd) Run(a *app) error {
 
 // Run forgets a project's trust.
 func (c *hooksUntrustCmd) Run(a *app) error {
-	cfg, dir, set, _, err := a.hooksOf(c.Dir)
+	cfg, dir, l, err := a.hooksOf(c.Dir)
 	if err != nil {
 		return err
 	}
+	set := l.set
 	defer set.Close()
 	var forget []*hooks.Handler
 	all := set.Handlers()

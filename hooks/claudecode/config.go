@@ -17,18 +17,25 @@ import (
 type File struct {
 	Path  string
 	Layer hooks.Layer
-	// PluginRoot and PluginData are set for a plugin's file.
-	PluginRoot, PluginData string
+	// Plugin is set for a plugin's file.
+	Plugin *Plugin
+	// offBy is the repository's switch that would turn this plugin off.
+	offBy *hooks.Handler
 
 	Handlers []*hooks.Handler
 	// Env is the settings' env block.
 	Env map[string]string
 
-	// DisableAll is nil where the file does not say.
-	DisableAll  *bool
-	ManagedOnly bool
+	// DisableAll and ManagedOnly are nil where the file does not say.
+	DisableAll, ManagedOnly *bool
+	// PluginOnly: only plugins and administrators may bring hooks
+	// (strictPluginOnlyCustomization).
+	PluginOnly *bool
 	// HTTPURLs and HTTPEnv are allow-lists, nil where the file has none.
 	HTTPURLs, HTTPEnv []string
+	// Enabled is enabledPlugins, Options pluginConfigs, both by plugin id.
+	Enabled map[string]bool
+	Options map[string]map[string]string
 }
 
 // ext is what this dialect keeps beside a handler (hooks.Handler.Ext).
@@ -54,9 +61,8 @@ type ext struct {
 	model           string
 	continueOnBlock bool
 
-	env        map[string]string // the env block of its own repository file
-	pluginRoot string
-	pluginData string
+	env    map[string]string // the env block of its own repository file
+	plugin *Plugin
 }
 
 func extOf(h *hooks.Handler) *ext { return h.Ext.(*ext) }
@@ -65,6 +71,8 @@ func extOf(h *hooks.Handler) *ext { return h.Ext.(*ext) }
 type parser struct {
 	file     *File
 	problems []hooks.Problem
+	// groups counts an event's groups: a plugin's manifest may have several maps.
+	groups map[hooks.Event]int
 }
 
 func (p *parser) fault(where, format string, args ...any) {
@@ -75,16 +83,26 @@ func (p *parser) fault(where, format string, args ...any) {
 // fault in one entry is reported and costs that entry only.
 func ParseFile(path string, layer hooks.Layer, data []byte) (*File, []hooks.Problem) {
 	p := &parser{file: &File{Path: path, Layer: layer}}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	p.parse(data)
+	return p.file, p.problems
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+func (p *parser) parse(data []byte) {
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	if len(bytes.TrimSpace(data)) == 0 {
-		return p.file, nil
+		return
 	}
 	var top map[string]json.RawMessage
 	if err := json.Unmarshal(data, &top); err != nil {
 		p.fault(errorPlace(data, err), "not valid JSON, none of the file counts: %v; comments and trailing commas are not allowed", err)
-		return p.file, p.problems
+		return
 	}
-	p.switches(top)
+	if p.file.Plugin == nil {
+		// A plugin's file has hooks and a description, and no say in settings.
+		p.switches(top)
+	}
 	raw, ok := top["hooks"]
 	if !ok {
 		for name := range top {
@@ -92,23 +110,28 @@ func ParseFile(path string, layer hooks.Layer, data []byte) (*File, []hooks.Prob
 				p.fault(name, "an event at the top level has no effect: put it inside \"hooks\"")
 			}
 		}
-		return p.file, p.problems
+		return
 	}
+	p.events(raw, "hooks")
+}
+
+// events reads the map from event to groups, which stands at where.
+func (p *parser) events(raw json.RawMessage, where string) {
 	names, values, err := members(raw)
 	if err != nil {
-		p.fault("hooks", "must be an object of events: %v", err)
-		return p.file, p.problems
+		p.fault(where, "must be an object of events: %v", err)
+		return
 	}
 	for i, name := range names {
+		at := where + "." + name
 		if slices.Contains(names[:i], name) {
-			p.fault("hooks."+name, "the event is there twice; the last one counts, as in any JSON object: put all its groups in one array")
+			p.fault(at, "the event is there twice; the last one counts, as in any JSON object: put all its groups in one array")
 		}
 		if slices.Contains(names[i+1:], name) {
 			continue
 		}
-		p.event(name, values[i])
+		p.event(name, at, values[i])
 	}
-	return p.file, p.problems
 }
 
 // errorPlace turns a syntax error's offset into line:column.
@@ -161,9 +184,16 @@ func (p *parser) switches(top map[string]json.RawMessage) {
 	}
 	var only bool
 	if take("allowManagedHooksOnly", &only, "true or false") {
-		if p.file.ManagedOnly = only && p.file.Layer == hooks.LayerManaged; only && !p.file.ManagedOnly {
-			p.fault("allowManagedHooksOnly", "counts in managed settings only; it is ignored")
+		if p.managed("allowManagedHooksOnly") {
+			p.file.ManagedOnly = &only
 		}
+	}
+	if raw, ok := top["strictPluginOnlyCustomization"]; ok && string(raw) != "null" && p.managed("strictPluginOnlyCustomization") {
+		locked, ok := locksHooks(raw)
+		if !ok {
+			p.fault("strictPluginOnlyCustomization", "must be true, false or a list of names; it counts as true, so that nothing is unlocked by mistake")
+		}
+		p.file.PluginOnly = &locked
 	}
 	var list []string
 	if take("allowedHttpHookUrls", &list, "a list of URL patterns") {
@@ -177,10 +207,36 @@ func (p *parser) switches(top map[string]json.RawMessage) {
 	if take("env", &env, "an object of strings") {
 		p.file.Env = env
 	}
+	p.plugins(top)
 }
 
-func (p *parser) event(name string, raw json.RawMessage) {
-	where := "hooks." + name
+// managed reports whether the file may say this; who may not is told so.
+func (p *parser) managed(key string) bool {
+	if p.file.Layer == hooks.LayerManaged {
+		return true
+	}
+	p.fault(key, "counts in managed settings only; it is ignored")
+	return false
+}
+
+// locksHooks reads strictPluginOnlyCustomization: everything, a list of what is
+// locked, or an object of switches. ok is false for anything else.
+func locksHooks(raw json.RawMessage) (locked, ok bool) {
+	var all bool
+	var names []string
+	var switches map[string]bool
+	switch {
+	case json.Unmarshal(raw, &all) == nil:
+		return all, true
+	case json.Unmarshal(raw, &names) == nil:
+		return slices.Contains(names, "hooks"), true
+	case json.Unmarshal(raw, &switches) == nil:
+		return switches["hooks"], true
+	}
+	return true, false
+}
+
+func (p *parser) event(name, where string, raw json.RawMessage) {
 	ev := hooks.Event(name)
 	if !slices.Contains(vendorEvents, ev) {
 		p.fault(where, "there is no event of this name%s; its hooks never run", suggest(name))
@@ -198,7 +254,11 @@ func (p *parser) event(name string, raw json.RawMessage) {
 		return
 	}
 	for i, g := range groups {
-		p.group(ev, i, g)
+		p.group(ev, fmt.Sprintf("%s[%d]", where, i), p.groups[ev], g)
+		if p.groups == nil {
+			p.groups = map[hooks.Event]int{}
+		}
+		p.groups[ev]++
 	}
 }
 
@@ -212,8 +272,7 @@ func suggest(name string) string {
 	return ""
 }
 
-func (p *parser) group(ev hooks.Event, gi int, raw json.RawMessage) {
-	where := fmt.Sprintf("hooks.%s[%d]", ev, gi)
+func (p *parser) group(ev hooks.Event, where string, gi int, raw json.RawMessage) {
 	var g map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &g); err != nil || g == nil {
 		p.fault(where, "must be an object with a \"hooks\" list; it is ignored")
@@ -248,7 +307,8 @@ func (p *parser) group(ev hooks.Event, gi int, raw json.RawMessage) {
 		p.fault(where+".matcher", "%s", why)
 	}
 	for i, h := range handlers {
-		p.handler(ev, text, m, hooks.Place{File: p.file.Path, Layer: p.file.Layer, Group: gi, Index: i}, h)
+		at := hooks.Place{File: p.file.Path, Layer: p.file.Layer, Group: gi, Index: i}
+		p.handler(ev, fmt.Sprintf("%s.hooks[%d]", where, i), text, m, at, h)
 	}
 }
 
@@ -263,8 +323,7 @@ func optString(m map[string]json.RawMessage, key string) (string, bool) {
 	return s, json.Unmarshal(raw, &s) == nil
 }
 
-func (p *parser) handler(ev hooks.Event, text string, m *matcher, at hooks.Place, raw json.RawMessage) {
-	where := fmt.Sprintf("hooks.%s[%d].hooks[%d]", ev, at.Group, at.Index)
+func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hooks.Place, raw json.RawMessage) {
 	var f handlerFields
 	f.m = map[string]json.RawMessage{}
 	if err := json.Unmarshal(raw, &f.m); err != nil || f.m == nil {
@@ -272,7 +331,7 @@ func (p *parser) handler(ev hooks.Event, text string, m *matcher, at hooks.Place
 		return
 	}
 	h := &hooks.Handler{Dialect: Name, Event: ev, Matcher: text, Place: at, Raw: raw}
-	x := &ext{matcher: m, pluginRoot: p.file.PluginRoot, pluginData: p.file.PluginData}
+	x := &ext{matcher: m, plugin: p.file.Plugin}
 	h.Ext = x
 	h.Type = f.str("type")
 	x.ifText = f.str("if")
@@ -314,13 +373,22 @@ func (p *parser) handler(ev hooks.Event, text string, m *matcher, at hooks.Place
 }
 
 // hashed is what trust is given to. A repository file's env block goes with its
-// handlers, as variables such as BASH_ENV and PATH decide what a command runs.
+// handlers, as variables such as BASH_ENV and PATH decide what a command runs. So
+// does a plugin's id: "$CLAUDE_PLUGIN_ROOT/run.sh" is another command in each.
 func (p *parser) hashed(raw json.RawMessage, x *ext) json.RawMessage {
-	if !p.file.Layer.NeedsTrust() || len(p.file.Env) == 0 {
+	whole := map[string]any{"handler": raw}
+	switch {
+	case !p.file.Layer.NeedsTrust():
 		return raw
+	case p.file.Plugin != nil:
+		whole["plugin"] = p.file.Plugin.ID
+	case len(p.file.Env) == 0:
+		return raw
+	default:
+		x.env = p.file.Env
+		whole["env"] = p.file.Env
 	}
-	x.env = p.file.Env
-	b, err := json.Marshal(map[string]any{"handler": raw, "env": p.file.Env})
+	b, err := json.Marshal(whole)
 	if err != nil {
 		return raw
 	}

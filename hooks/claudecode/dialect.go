@@ -55,7 +55,6 @@ var ownEnv = []string{"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DA
 type Dialect struct {
 	cfg      Config
 	handlers []*hooks.Handler
-	paths    []string
 	env      hooks.Environ // what every hook inherits
 
 	// endBudget is what all SessionEnd hooks share (Claude Code hooks reference, handlers).
@@ -67,7 +66,6 @@ type Dialect struct {
 var (
 	_ hooks.Dialect = (*Dialect)(nil)
 	_ hooks.Capper  = (*Dialect)(nil)
-	_ hooks.Watcher = (*Dialect)(nil)
 )
 
 // New makes the dialect of the files. The switches of all of them are settled
@@ -78,13 +76,12 @@ func New(cfg Config) *Dialect {
 	}
 	d := &Dialect{cfg: cfg, asking: make(chan struct{}, 12)}
 	for _, f := range cfg.Files {
-		d.paths = append(d.paths, f.Path)
 		d.handlers = append(d.handlers, f.Handlers...)
 	}
 	d.env = cfg.Env.Without(func(key string) bool {
 		return hooks.IsOTel(key) || slices.Contains(ownEnv, key) || slices.Contains(cfg.HideEnv, key) && !slices.Contains(cfg.AllowEnv, key)
 	})
-	for _, f := range cfg.Files {
+	for _, f := range byPrecedence(cfg.Files) {
 		// A repository's env block goes to its own, trusted hooks only.
 		if !f.Layer.NeedsTrust() {
 			for _, k := range sortedKeys(f.Env) {
@@ -106,71 +103,6 @@ func sortedKeys(m map[string]string) []string {
 	return keys
 }
 
-// precedence orders the layers of scalar settings: managed > --settings > local
-// > project > user (Claude Code hooks reference, settings).
-func precedence(l hooks.Layer) int {
-	switch l {
-	case hooks.LayerManaged:
-		return 5
-	case hooks.LayerExplicit:
-		return 4
-	case hooks.LayerLocal:
-		return 3
-	case hooks.LayerProject:
-		return 2
-	case hooks.LayerUser:
-		return 1
-	}
-	return 0
-}
-
-// switches applies disableAllHooks, allowManagedHooksOnly, the http allow-lists
-// and missing services.
-func (d *Dialect) switches() {
-	var off, only *File
-	var urls, env []string
-	for _, f := range d.cfg.Files {
-		if f.DisableAll != nil && (off == nil || precedence(f.Layer) > precedence(off.Layer)) {
-			off = f
-		}
-		if f.ManagedOnly {
-			only = f
-		}
-		urls = merge(urls, f.HTTPURLs)
-		env = merge(env, f.HTTPEnv)
-	}
-	for _, h := range d.handlers {
-		x := extOf(h)
-		x.httpEnv = env
-		managed := h.Place.Layer == hooks.LayerManaged
-		switch {
-		case h.Why != "":
-		case off != nil && *off.DisableAll && (!managed || off.Layer == hooks.LayerManaged):
-			h.Why = "disableAllHooks is set in " + off.Path
-			// Whose own switch it is needs no telling.
-			x.quiet = !off.Layer.NeedsTrust()
-		case only != nil && !managed:
-			h.Why = "only managed hooks are allowed (allowManagedHooksOnly in " + only.Path + ")"
-			x.quiet = true
-		case h.Type == "http" && urls != nil && !slices.ContainsFunc(urls, func(p string) bool { return urlMatches(p, x.url) }):
-			h.Why = "its URL is not among allowedHttpHookUrls"
-		case h.Type == "mcp_tool" && d.cfg.MCP == nil:
-			h.Why = "there are no MCP servers that hooks could call"
-		case (h.Type == "prompt" || h.Type == "agent") && d.cfg.Prompter == nil:
-			h.Why = "there is no model that hooks could ask"
-		}
-	}
-}
-
-// merge appends to an allow-list; an empty list in a file allows nothing, which
-// is not the same as no list.
-func merge(list, more []string) []string {
-	if more == nil {
-		return list
-	}
-	return append(append([]string{}, list...), more...)
-}
-
 // budget settles the time that SessionEnd hooks share: 1.5 seconds, up to 60 by
 // the timeouts that settings files name, or what the environment says.
 func (d *Dialect) budget() {
@@ -181,14 +113,14 @@ func (d *Dialect) budget() {
 		}
 	} else {
 		for _, h := range d.handlers {
-			if h.Event == hooks.SessionEnd && h.TimeoutSet && h.Place.Layer != hooks.LayerPlugin {
+			if h.Event == hooks.SessionEnd && h.TimeoutSet && !h.Place.Layer.Plugin() {
 				d.endBudget = min(max(d.endBudget, h.Timeout), 60*time.Second)
 			}
 		}
 	}
 	for _, h := range d.handlers {
 		if h.Event == hooks.SessionEnd {
-			if !h.TimeoutSet || h.Place.Layer == hooks.LayerPlugin {
+			if !h.TimeoutSet || h.Place.Layer.Plugin() {
 				h.Timeout = d.endBudget
 			}
 			h.Timeout = min(h.Timeout, d.endBudget)
@@ -201,9 +133,6 @@ func (d *Dialect) Name() string { return Name }
 
 // Handlers implements hooks.Catalog.
 func (d *Dialect) Handlers() []*hooks.Handler { return d.handlers }
-
-// Files implements hooks.Watcher.
-func (d *Dialect) Files() []string { return d.paths }
 
 // Match implements hooks.Catalog. Identical handlers of several settings files
 // run once; a plugin's copies run beside them (Claude Code hooks reference, execution, claude-code#76297).
@@ -231,7 +160,7 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 		if x.rule != nil && !x.rule.matches(c, d.cfg.Home) {
 			continue
 		}
-		if h.Why == "" && h.Place.Layer != hooks.LayerPlugin {
+		if h.Why == "" && !h.Place.Layer.Plugin() {
 			if seen == nil {
 				seen = map[string]bool{}
 			}
@@ -248,6 +177,10 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 
 func dedupeKey(h *hooks.Handler, x *ext) string {
 	parts := append([]string{h.Type, h.Command, h.Shell, x.ifText, strconv.FormatBool(h.ExecForm), string(x.input)}, h.Args...)
+	// A repository's env block makes another command of it.
+	for _, k := range sortedKeys(x.env) {
+		parts = append(parts, k+"="+x.env[k])
+	}
 	return strings.Join(parts, "\x00")
 }
 

@@ -1,19 +1,17 @@
 package claudecode
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
 
 	"acp-agent/hooks"
 )
-
-// Plugin is an enabled plugin's directory; its hooks/hooks.json counts.
-type Plugin struct{ Root, Data string }
 
 // DiscoverOptions say where to look for settings files.
 type DiscoverOptions struct {
@@ -26,51 +24,84 @@ type DiscoverOptions struct {
 	ConfigDir, ManagedDir string
 	// Extra are files named on the command line, or plugins: a directory, or its
 	// hooks/hooks.json. They count as trusted, and a missing one is a problem.
-	Extra   []string
-	Plugins []Plugin
+	Extra []string
 	// DataDir is where plugins among Extra keep their data; empty: nowhere.
 	DataDir string
+	// Watch notes what is looked at; nil: nobody asks.
+	Watch *hooks.Watch
 }
 
 // Discover reads the settings files that hold hooks (Claude Code hooks reference, settings): managed, user,
 // explicit, project, local, plugins, in this order. Their hooks add up. Files
-// that do not exist come back empty, so that their appearing is noticed; a file
-// that two layers reach counts once.
+// that do not exist come back empty; a file that two layers reach counts once.
 func Discover(o DiscoverOptions) ([]*File, []hooks.Problem) {
-	s := &search{seen: map[string]bool{}}
-	managed := o.ManagedDir
-	if managed == "" {
-		managed = systemDir(o.Env)
+	if o.Watch == nil {
+		o.Watch = hooks.NewWatch(nil)
 	}
-	s.add(filepath.Join(managed, "managed-settings.json"), hooks.LayerManaged, false)
-	// ReadDir and so Glob are sorted: alphabetical, as the vendor has it.
-	drops, _ := filepath.Glob(filepath.Join(managed, "managed-settings.d", "*.json"))
-	for _, f := range drops {
-		s.add(f, hooks.LayerManaged, false)
-	}
-	if dir := configDir(o); dir != "" {
-		s.add(filepath.Join(dir, "settings.json"), hooks.LayerUser, false)
-	}
+	s := &search{o: o, watch: o.Watch, seen: map[string]bool{}}
+	s.managed()
+	s.user()
+	var named []*Plugin
 	for _, f := range o.Extra {
 		if !filepath.IsAbs(f) {
 			f = filepath.Join(o.Cwd, f)
 		}
-		if file, root := hooks.PluginFile(f); root != "" {
-			s.plugin(file, Plugin{Root: root, Data: hooks.PluginData(o.DataDir, root)}, true)
-		} else {
-			s.add(f, hooks.LayerExplicit, true)
+		root, dir := hooks.NamedPlugin(f, manifestPath)
+		switch p := (&Plugin{Root: root, Data: hooks.PluginData(o.DataDir, root)}); {
+		case dir:
+			named = append(named, p)
+		case root != "":
+			s.add(f, &File{Layer: hooks.LayerPlugin, Plugin: p}, true)
+		default:
+			s.add(f, &File{Layer: hooks.LayerExplicit}, true)
 		}
 	}
 	if o.Cwd != "" {
-		s.add(filepath.Join(o.Cwd, ".claude", "settings.json"), hooks.LayerProject, false)
+		s.add(filepath.Join(o.Cwd, ".claude", "settings.json"), &File{Layer: hooks.LayerProject}, false)
 		for _, dir := range localDirs(o.Cwd) {
-			s.add(filepath.Join(dir, ".claude", "settings.local.json"), hooks.LayerLocal, false)
+			s.add(filepath.Join(dir, ".claude", "settings.local.json"), &File{Layer: hooks.LayerLocal}, false)
 		}
 	}
-	for _, p := range o.Plugins {
-		s.plugin(filepath.Join(p.Root, "hooks", "hooks.json"), p, false)
+	for _, p := range named {
+		s.plugin(p, hooks.LayerPlugin, nil)
 	}
+	s.plugins()
 	return s.files, s.problems
+}
+
+// managed reads the administrator's files. Of managed-settings.d the names in
+// order, hidden ones left out (Claude Code managed settings).
+func (s *search) managed() {
+	dir := s.o.ManagedDir
+	if dir == "" {
+		dir = systemDir(s.o.Env)
+	}
+	s.add(filepath.Join(dir, "managed-settings.json"), &File{Layer: hooks.LayerManaged}, false)
+	drops := filepath.Join(dir, "managed-settings.d")
+	for _, name := range s.watch.List(drops) {
+		if strings.HasSuffix(name, ".json") && !strings.HasPrefix(name, ".") {
+			s.add(filepath.Join(drops, name), &File{Layer: hooks.LayerManaged}, false)
+		}
+	}
+}
+
+// user reads the person's own settings. Where CLAUDE_CONFIG_DIR leads into the
+// project they are what its repository says they are, and need its trust.
+func (s *search) user() {
+	dir, moved := configDir(s.o)
+	if dir == "" {
+		return
+	}
+	s.config, s.userLayer = dir, hooks.LayerUser
+	if moved && s.inRepository(dir) {
+		s.userLayer = hooks.LayerProject
+		s.problem(dir, "CLAUDE_CONFIG_DIR leads into this project, so what is there needs the project's trust (`acp-agent hooks trust`)")
+	}
+	s.add(filepath.Join(dir, "settings.json"), &File{Layer: s.userLayer}, false)
+}
+
+func (s *search) inRepository(dir string) bool {
+	return s.o.Cwd != "" && hooks.FromRepository(dir, hooks.RepositoryRoot(s.o.Cwd), s.o.Home)
 }
 
 // systemDir is where an administrator puts settings.
@@ -87,75 +118,99 @@ func systemDir(env hooks.Environ) string {
 	return "/etc/claude-code"
 }
 
-func configDir(o DiscoverOptions) string {
-	if o.ConfigDir != "" {
-		return o.ConfigDir
+// configDir is the person's own directory; moved: it is not the default one.
+func configDir(o DiscoverOptions) (dir string, moved bool) {
+	usual := ""
+	if o.Home != "" {
+		usual = filepath.Join(o.Home, ".claude")
 	}
-	if dir, ok := o.Env.Get("CLAUDE_CONFIG_DIR"); ok && dir != "" {
-		if rest, ok := strings.CutPrefix(dir, "~/"); ok {
-			return filepath.Join(o.Home, rest)
-		}
-		return dir
+	dir = o.ConfigDir
+	if dir == "" {
+		dir, _ = o.Env.Get("CLAUDE_CONFIG_DIR")
 	}
-	if o.Home == "" {
-		return ""
+	if dir == "" {
+		return usual, false
 	}
-	return filepath.Join(o.Home, ".claude")
+	dir = expandHome(dir, o.Home)
+	return dir, filepath.Clean(dir) != usual
+}
+
+func expandHome(path, home string) string {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok && home != "" {
+		return filepath.Join(home, rest)
+	}
+	return path
 }
 
 // localDirs are where settings.local.json may be: at the repository's root, and
 // in the start directory, where older versions put it (2.1.211).
 func localDirs(cwd string) []string {
-	dirs := []string{cwd}
-	for dir := cwd; ; dir = filepath.Dir(dir) {
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil {
-			if dir != cwd {
-				dirs = []string{dir, cwd}
-			}
-			return dirs
-		}
-		if filepath.Dir(dir) == dir {
-			return dirs
-		}
+	if root := hooks.RepositoryRoot(cwd); root != cwd {
+		return []string{root, cwd}
 	}
+	return []string{cwd}
 }
 
 // search gathers files, each real path once.
 type search struct {
-	seen     map[string]bool
-	files    []*File
-	problems []hooks.Problem
+	o         DiscoverOptions
+	watch     *hooks.Watch
+	config    string      // the person's directory
+	userLayer hooks.Layer // of what is in it
+	seen      map[string]bool
+	files     []*File
+	problems  []hooks.Problem
 }
 
-func (s *search) add(path string, layer hooks.Layer, must bool) *File {
+func (s *search) problem(file, format string, args ...any) {
+	s.problems = append(s.problems, hooks.Problem{File: file, Text: fmt.Sprintf(format, args...)})
+}
+
+// add reads the file at path into f, once, whatever names lead to it. It returns
+// false when another layer has it.
+func (s *search) add(path string, f *File, must bool) bool {
+	if !s.first(path) {
+		return false
+	}
+	f.Path = path
+	p := &parser{file: f}
+	p.parse(s.read(path, must))
+	s.files = append(s.files, f)
+	s.problems = append(s.problems, p.problems...)
+	return true
+}
+
+// first reports whether no other name has led to the file yet.
+func (s *search) first(path string) bool {
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		real = filepath.Clean(path)
 	}
 	if s.seen[real] {
-		return nil
+		return false
 	}
 	s.seen[real] = true
-	data, err := hooks.ReadConfig(path)
-	if err != nil && (must || !errors.Is(err, fs.ErrNotExist)) {
-		s.problems = append(s.problems, hooks.Problem{File: path, Text: fmt.Sprintf("cannot be read, its hooks do not run: %v", err)})
-	}
-	f, problems := ParseFile(path, layer, data)
-	s.files = append(s.files, f)
-	s.problems = append(s.problems, problems...)
-	return f
+	return true
 }
 
-func (s *search) plugin(file string, p Plugin, must bool) {
-	f := s.add(file, hooks.LayerPlugin, must)
-	if f == nil {
-		return
+// read returns what a JSON file says, or said when it was last whole: an editor
+// that saves in place leaves it in pieces for a moment, and its guards must not
+// be lost for that.
+func (s *search) read(path string, must bool) []byte {
+	data, err := s.watch.Read(path)
+	if err != nil {
+		if must || !errors.Is(err, fs.ErrNotExist) {
+			s.problem(path, "cannot be read, its hooks do not run: %v", err)
+		}
+		return nil
 	}
-	// A plugin's file has hooks and a description, and no say in settings.
-	f.Env, f.DisableAll, f.HTTPURLs, f.HTTPEnv = nil, nil, nil, nil
-	f.PluginRoot, f.PluginData = p.Root, p.Data
-	for _, h := range f.Handlers {
-		x := extOf(h)
-		x.pluginRoot, x.pluginData = p.Root, p.Data
+	if json.Valid(bytes.TrimPrefix(data, byteOrderMark)) {
+		s.watch.Keep(path, data)
+		return data
 	}
+	if before, ok := s.watch.Before(path); ok {
+		s.problem(path, "is not valid JSON at the moment; what it said before counts until it is whole again")
+		return before
+	}
+	return data
 }

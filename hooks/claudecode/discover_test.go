@@ -64,10 +64,11 @@ func TestDiscoverLayers(t *testing.T) {
 	write(t, filepath.Join(p.repo, ".claude", "settings.json"), one("Stop", "not the start directory"))
 	write(t, filepath.Join(p.repo, ".claude", "settings.local.json"), one("Stop", "l"))
 	write(t, filepath.Join(p.cwd, ".claude", "settings.local.json"), one("Stop", "old"))
+	write(t, filepath.Join(p.managed, "managed-settings.d", ".c.json"), one("Stop", "hidden"))
+	write(t, filepath.Join(p.managed, "managed-settings.d", "d.json.bak"), one("Stop", "another name"))
 	plugin := filepath.Join(p.root, "plugin")
 	write(t, filepath.Join(plugin, "hooks", "hooks.json"), one("Stop", "pl"))
-	p.opts.Extra = []string{write(t, filepath.Join(p.root, "x.json"), one("Stop", "x"))}
-	p.opts.Plugins = []Plugin{{Root: plugin}}
+	p.opts.Extra = []string{write(t, filepath.Join(p.root, "x.json"), one("Stop", "x")), plugin}
 	files, problems := Discover(p.opts)
 	want := "managed:m managed:m1 managed:m2 user:u explicit:x project:p local:l local:old plugin:pl"
 	if got := commands(files); got != want || len(problems) > 0 {
@@ -80,7 +81,7 @@ func TestDiscoverLayers(t *testing.T) {
 	p.opts.Env = p.opts.Env.Set("CLAUDE_CONFIG_DIR", other)
 	p.opts.Extra = []string{".claude/settings.json", filepath.Join(p.cwd, ".claude", "settings.json"), "missing.json"}
 	files, problems = Discover(p.opts)
-	want = "managed:m managed:m1 managed:m2 user:moved explicit:p local:l local:old plugin:pl"
+	want = "managed:m managed:m1 managed:m2 user:moved explicit:p local:l local:old"
 	if got := commands(files); got != want || len(problems) != 1 || !strings.Contains(problems[0].Text, "cannot be read") {
 		t.Errorf("%s\n%v", got, problems)
 	}
@@ -182,38 +183,6 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-func TestSwitches(t *testing.T) {
-	file := func(layer hooks.Layer, extra string) *File {
-		f, problems := ParseFile("/"+string(layer), layer, []byte(`{`+extra+`"hooks":{"Stop":[{"hooks":[{"type":"command","command":"`+string(layer)+`"}]}]}}`))
-		if len(problems) > 0 {
-			t.Fatal(problems)
-		}
-		return f
-	}
-	const off, on = `"disableAllHooks":true,`, `"disableAllHooks":false,`
-	for _, tc := range []struct {
-		name  string
-		files []*File
-		runs  string
-	}{
-		{"none", []*File{file(hooks.LayerManaged, ""), file(hooks.LayerUser, "")}, "managed user"},
-		{"user off", []*File{file(hooks.LayerManaged, ""), file(hooks.LayerUser, off), file(hooks.LayerProject, "")}, "managed"},
-		{"project undoes user", []*File{file(hooks.LayerUser, off), file(hooks.LayerProject, on)}, "user project"},
-		{"managed off", []*File{file(hooks.LayerManaged, off), file(hooks.LayerUser, on)}, ""},
-		{"managed only", []*File{file(hooks.LayerManaged, `"allowManagedHooksOnly":true,`), file(hooks.LayerUser, ""), file(hooks.LayerExplicit, "")}, "managed"},
-	} {
-		var got []string
-		for _, h := range New(Config{Files: tc.files}).Handlers() {
-			if h.Why == "" {
-				got = append(got, h.Command)
-			}
-		}
-		if strings.Join(got, " ") != tc.runs {
-			t.Errorf("%s: %v", tc.name, got)
-		}
-	}
-}
-
 // The person's own switch is not news; a repository's is.
 func TestSwitchesAreSaid(t *testing.T) {
 	for layer, said := range map[hooks.Layer]int{hooks.LayerUser: 0, hooks.LayerProject: 1} {
@@ -244,12 +213,13 @@ func TestMaliciousRepositoryRunsNothing(t *testing.T) {
 	write(t, filepath.Join(p.home, ".claude", "settings.json"), one("Stop", "echo \"[$EVIL$BASH_ENV]\" >&2; exit 2"))
 	store := hooks.OpenTrust(filepath.Join(p.root, "state"))
 	engine := func() (*hooks.Set, *Dialect) {
+		p.opts.Watch = hooks.NewWatch(nil)
 		files, problems := Discover(p.opts)
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
 		d := New(Config{Files: files, Env: p.opts.Env, Home: p.home})
-		s := hooks.NewEngine(hooks.Options{Dialects: []hooks.Dialect{d}, ProjectDir: p.cwd, Trust: store})
+		s := hooks.NewEngine(hooks.Options{Dialects: []hooks.Dialect{d}, ProjectDir: p.cwd, Trust: store, Watch: p.opts.Watch})
 		t.Cleanup(s.Close)
 		return s, d
 	}
@@ -308,4 +278,37 @@ func TestMaliciousRepositoryRunsNothing(t *testing.T) {
 			t.Errorf("%s", h.Trust)
 		}
 	}
+}
+
+// A file that is in pieces for a moment keeps what it said, hooks and switches
+// alike; one that is gone, or whole and another one, does not.
+func TestFileInPieces(t *testing.T) {
+	p := newPlaces(t)
+	file := filepath.Join(p.home, ".claude", "settings.json")
+	whole := `{"env":{"A":"1"},` + one("Stop", "guard")[1:]
+	step := func(text, want, problem string) {
+		t.Helper()
+		write(t, file, text)
+		p.opts.Watch = hooks.NewWatch(p.opts.Watch)
+		files, problems := Discover(p.opts)
+		if got := commands(files); got != want || !strings.Contains(fmt.Sprint(problems), problem) || problem == "" && len(problems) > 0 {
+			t.Errorf("%q: %s %v, want %s", text, got, problems, want)
+		}
+	}
+	step(whole, "user:guard", "")
+	for _, pieces := range []string{"", whole[:10], whole[:len(whole)-1], "\x00\x00"} {
+		step(pieces, "user:guard", "until it is whole again")
+	}
+	step(`{}`, "", "")
+	step(`{"hooks":`, "", "until it is whole again") // what it said before was {}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	p.opts.Watch = hooks.NewWatch(p.opts.Watch)
+	if files, problems := Discover(p.opts); commands(files) != "" || len(problems) > 0 {
+		t.Errorf("gone: %s %v", commands(files), problems)
+	}
+	// At a session's start there is no before.
+	p.opts.Watch = nil
+	step(`{"hooks":`, "", "not valid JSON")
 }

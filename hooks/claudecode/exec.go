@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -22,9 +23,9 @@ const termGrace = 500 * time.Millisecond
 func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 	h, c := job.Handler, job.Call
 	x := extOf(h)
-	if x.pluginData != "" {
+	if x.plugin != nil && x.plugin.Data != "" {
 		// A plugin that finds it missing says so better than this could.
-		_ = os.MkdirAll(x.pluginData, 0o700)
+		_ = os.MkdirAll(x.plugin.Data, 0o700)
 	}
 	p := &hooks.Process{
 		Env: d.environ(h, c), Dir: c.Cwd, Fallbacks: fallbacks(c.ProjectDir, d.cfg.Home),
@@ -35,9 +36,15 @@ func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 	}
 	if h.ExecForm {
 		values := placeholders(x, c)
-		p.Argv = []string{substitute(h.Command, values)}
-		for _, a := range h.Args {
-			p.Argv = append(p.Argv, substitute(a, values))
+		for name, v := range options(x) {
+			values["user_config."+name] = v
+		}
+		for _, a := range append([]string{h.Command}, h.Args...) {
+			a = substitute(a, values)
+			if name := unknownOption.FindString(a); name != "" {
+				return nil, fmt.Errorf("%s has no value: the plugin's options are pluginConfigs in your settings", name)
+			}
+			p.Argv = append(p.Argv, a)
 		}
 		return p, nil
 	}
@@ -65,14 +72,24 @@ func fallbacks(dirs ...string) []string {
 // it, from the environment.
 func placeholders(x *ext, c *hooks.Call) map[string]string {
 	m := map[string]string{"CLAUDE_PROJECT_DIR": c.ProjectDir}
-	if x.pluginRoot != "" {
-		m["CLAUDE_PLUGIN_ROOT"] = x.pluginRoot
-		if x.pluginData != "" {
-			m["CLAUDE_PLUGIN_DATA"] = x.pluginData
+	if x.plugin != nil {
+		m["CLAUDE_PLUGIN_ROOT"] = x.plugin.Root
+		if x.plugin.Data != "" {
+			m["CLAUDE_PLUGIN_DATA"] = x.plugin.Data
 		}
 	}
 	return m
 }
+
+func options(x *ext) map[string]string {
+	if x.plugin == nil {
+		return nil
+	}
+	return x.plugin.Options
+}
+
+// unknownOption finds an option that has not been replaced.
+var unknownOption = regexp.MustCompile(`\$\{user_config\.[^}]*\}`)
 
 func substitute(s string, values map[string]string) string {
 	for k, v := range values {
@@ -142,8 +159,9 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 	if c.Effort != "" {
 		set["CLAUDE_EFFORT"] = c.Effort
 	}
-	if x.pluginRoot != "" {
-		maps.Copy(set, placeholders(x, c))
+	maps.Copy(set, placeholders(x, c))
+	for name, v := range options(x) {
+		set["CLAUDE_PLUGIN_OPTION_"+strings.ToUpper(name)] = v
 	}
 	if d.cfg.EnvFile != nil && (c.Event == hooks.SessionStart || c.Event == hooks.CwdChanged) {
 		if path := d.cfg.EnvFile(c.SessionID); path != "" {
@@ -152,7 +170,7 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 	}
 	for _, k := range sortedKeys(set) {
 		v := set[k]
-		if h.Shell != "powershell" && (k == "CLAUDE_PROJECT_DIR" || strings.HasPrefix(k, "CLAUDE_PLUGIN_")) {
+		if h.Shell != "powershell" && slices.Contains([]string{"CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA"}, k) {
 			// On Windows: Git Bash eats backslashes in what it expands unquoted (claude-code#21878).
 			v = filepath.ToSlash(v)
 		}

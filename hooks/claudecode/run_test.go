@@ -333,15 +333,6 @@ func TestHTTPHooks(t *testing.T) {
 	}
 }
 
-func TestHTTPAllowList(t *testing.T) {
-	f, _ := ParseFile("/f", hooks.LayerUser, []byte(`{"allowedHttpHookUrls":["https://hooks.example.com/*"],"hooks":{"Stop":[{"hooks":[
-		{"type":"http","url":"https://hooks.example.com/a"},{"type":"http","url":"https://evil.example.com/https://hooks.example.com/"}]}]}}`))
-	hs := New(Config{Files: []*File{f}}).Handlers()
-	if hs[0].Why != "" || hs[1].Why == "" {
-		t.Errorf("%q %q", hs[0].Why, hs[1].Why)
-	}
-}
-
 type fakeMCP func(server, tool string, input json.RawMessage) (string, bool, error)
 
 func (f fakeMCP) CallTool(_ context.Context, server, tool string, input json.RawMessage) (string, bool, error) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strings"
@@ -79,14 +80,54 @@ func (d *Dialect) header(x *ext, value string) string {
 }
 
 // urlMatches tests a URL on a pattern of the allow-list, in which * stands for
-// anything.
-func urlMatches(pattern, url string) bool {
+// anything, but never for more than the host in the place of the host: a pattern
+// for one machine must not be met by another machine's path or user name. Hosts
+// have no case, and one with the dot of a full name at its end is the same one
+// (Claude Code settings reference, allowedHttpHookUrls).
+func urlMatches(pattern, raw string) bool {
+	if pattern == "*" {
+		return true
+	}
+	u, err := url.Parse(raw)
+	if err != nil {
+		return false
+	}
+	scheme, rest, ok := strings.Cut(pattern, "://")
+	if !ok {
+		scheme, rest = "*", pattern
+	}
+	authority, path := rest, ""
+	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+		authority, path = rest[:i], rest[i:]
+	} else if strings.HasSuffix(rest, "*") {
+		path = "*"
+	}
+	target := u.EscapedPath()
+	if u.RawQuery != "" {
+		target += "?" + u.RawQuery
+	}
+	if target == "/" && path == "" {
+		target = ""
+	}
+	return matchesAnything(scheme, u.Scheme) && matchesAnything(hostText(authority), hostText(u.Host)) && matchesAnything(path, target)
+}
+
+// hostText is a host with its port in the one way of writing it.
+func hostText(authority string) string {
+	host, port := strings.ToLower(authority), ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host, port = host[:i], host[i:]
+	}
+	return strings.TrimSuffix(host, ".") + port
+}
+
+func matchesAnything(pattern, s string) bool {
 	parts := strings.Split(pattern, "*")
 	for i, p := range parts {
 		parts[i] = regexp.QuoteMeta(p)
 	}
-	re, err := regexp.Compile("^" + strings.Join(parts, ".*") + "$")
-	return err == nil && re.MatchString(url)
+	re, err := regexp.Compile("(?s)^" + strings.Join(parts, ".*") + "$")
+	return err == nil && re.MatchString(s)
 }
 
 // callMCP runs an mcp_tool handler: its text counts like a command's stdout.

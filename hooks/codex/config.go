@@ -94,6 +94,11 @@ func parseHooksJSON(data []byte) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseHooks(root)
+}
+
+// parseHooks reads what a hooks.json, or an object in a plugin's manifest, is.
+func parseHooks(root *node) (*config, error) {
 	if root.kind != objectNode {
 		return nil, root.fail("", "%s where an object with the key \"hooks\" was expected", root.kind)
 	}

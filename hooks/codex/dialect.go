@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Dialect is the hooks of some Codex config files. It implements hooks.Dialect,
-// hooks.Capper, hooks.AsyncLimiter and hooks.Watcher.
+// hooks.Capper and hooks.AsyncLimiter.
 type Dialect struct {
 	opts     Options
 	handlers []*hooks.Handler
@@ -53,7 +53,6 @@ var (
 	_ hooks.Dialect      = (*Dialect)(nil)
 	_ hooks.Capper       = (*Dialect)(nil)
 	_ hooks.AsyncLimiter = (*Dialect)(nil)
-	_ hooks.Watcher      = (*Dialect)(nil)
 )
 
 // New makes the dialect of discovered files. Its problems are those of single
@@ -170,7 +169,7 @@ func (d *Dialect) applyState(f *File, g *group, c *handler, h *hooks.Handler) {
 		h.Trust = hooks.TrustManaged
 		return
 	}
-	s, ok := stateOf(f.state, f.Path, g, c)
+	s, ok := stateOf(f.state, f, g, c)
 	if !ok {
 		return
 	}
@@ -227,16 +226,6 @@ func (d *Dialect) Decode(c *hooks.Call, h *hooks.Handler, e hooks.Exit) hooks.An
 
 // AsyncLimit implements hooks.AsyncLimiter (Codex 0.171.0, handlers).
 func (d *Dialect) AsyncLimit() int { return 8 }
-
-// Files implements hooks.Watcher.
-func (d *Dialect) Files() []string {
-	var out []string
-	for _, f := range d.opts.Files {
-		out = append(out, f.Path)
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
 
 // Exec implements hooks.Speaker.
 func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {

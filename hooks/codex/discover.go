@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -25,6 +26,8 @@ type DiscoverOptions struct {
 	Extra []string
 	// DataDir is where plugins among Extra keep their data; empty: nowhere.
 	DataDir string
+	// Watch notes what is looked at; nil: nobody asks.
+	Watch *hooks.Watch
 }
 
 // File is one place that hooks may come from. A file that is not there is
@@ -48,6 +51,8 @@ type File struct {
 	// projectUntrusted: Codex's own config says so of the project.
 	projectUntrusted bool
 	state            map[string]hookState
+	// keySource stands for the path in Codex's trust keys; empty: the path.
+	keySource string
 	// plugin are the variables of a plugin's hooks (Codex 0.171.0, execution), pluginData one of
 	// them: the directory to make.
 	plugin     map[string]string
@@ -68,9 +73,12 @@ func (f *File) problem(off int, path, text string) hooks.Problem {
 
 // finder collects the files of one Discover.
 type finder struct {
+	watch    *hooks.Watch
 	files    []File
 	problems []hooks.Problem
 	real     map[string]bool
+	// plugins are the user's [plugins], by id.
+	plugins map[string]bool
 	// state and projects are the user's; Codex takes no one else's (Codex 0.171.0, config and trust).
 	state    map[string]hookState
 	projects map[string]string
@@ -84,22 +92,19 @@ type finder struct {
 
 // Discover finds and reads the hooks of all layers, lowest first (Codex 0.171.0, config and trust):
 // the administrator's requirements, the system's, the user's, the project's
-// from its root down to Cwd, the administrator's legacy managed_config.toml,
-// and the files named on the command line. A file that Codex would drop is
-// dropped whole and a Problem says so.
+// from its root down to Cwd, the administrator's legacy managed_config.toml, the
+// files named on the command line, and the plugins that the user has switched on.
+// A file that Codex would drop is dropped whole and a Problem says so.
 func Discover(o DiscoverOptions) ([]File, []hooks.Problem) {
-	d := &finder{real: map[string]bool{}}
+	d := &finder{watch: o.Watch, real: map[string]bool{}}
+	if d.watch == nil {
+		d.watch = hooks.NewWatch(nil)
+	}
 	if o.SystemDir != "" {
 		d.requirements(filepath.Join(o.SystemDir, "requirements.toml"))
 		d.layer(o.SystemDir, hooks.LayerSystem)
 	}
-	home := o.CodexHome
-	if home == "" && o.Home != "" {
-		home = filepath.Join(o.Home, ".codex")
-	}
-	if home != "" {
-		d.layer(home, hooks.LayerUser)
-	}
+	home := d.user(o)
 	if o.Cwd != "" {
 		d.project(o.Cwd)
 	}
@@ -109,8 +114,33 @@ func Discover(o DiscoverOptions) ([]File, []hooks.Problem) {
 	for _, path := range o.Extra {
 		d.explicit(path, o)
 	}
+	d.installed(home)
 	d.switches()
 	return d.files, d.problems
+}
+
+// user reads the person's own layer and returns its directory. Where CODEX_HOME
+// leads into the project it is what the repository says: it needs the project's
+// trust, and cannot vouch for itself.
+func (d *finder) user(o DiscoverOptions) string {
+	usual := ""
+	if o.Home != "" {
+		usual = filepath.Join(o.Home, ".codex")
+	}
+	home := o.CodexHome
+	if home == "" {
+		home = usual
+	}
+	if home == "" {
+		return ""
+	}
+	if filepath.Clean(home) != usual && o.Cwd != "" && hooks.FromRepository(home, hooks.RepositoryRoot(o.Cwd), o.Home) {
+		d.problems = append(d.problems, hooks.Problem{File: home, Text: "CODEX_HOME leads into this project, so what is there needs the project's trust (`acp-agent hooks trust`)"})
+		d.layer(home, hooks.LayerProject)
+		return ""
+	}
+	d.layer(home, hooks.LayerUser)
+	return home
 }
 
 // layer reads a directory's hooks.json and config.toml.
@@ -145,7 +175,7 @@ func (d *finder) read(path string, layer hooks.Layer) (*File, []byte) {
 		return nil, nil
 	}
 	d.real[real] = true
-	data, err := hooks.ReadConfig(path)
+	data, err := d.watch.Read(path)
 	if err != nil {
 		f.Missing = errors.Is(err, fs.ErrNotExist)
 		if !f.Missing {
@@ -193,6 +223,11 @@ func (d *finder) jsonFile(path string, layer hooks.Layer) {
 	if f == nil || f.Missing || f.Dropped {
 		return
 	}
+	if json.Valid(data) {
+		d.watch.Keep(f.Path, data)
+	} else {
+		data = d.before(f, data)
+	}
 	f.data = data
 	c, err := parseHooksJSON(data)
 	if err != nil {
@@ -203,21 +238,48 @@ func (d *finder) jsonFile(path string, layer hooks.Layer) {
 	d.notes(f, c.notes)
 }
 
+// before is what a file said when it was last whole, for one that is not: an
+// editor that saves in place leaves it in pieces for a moment, and its guards
+// must not be lost for that. At a session's first load it is the data as it is.
+func (d *finder) before(f *File, data []byte) []byte {
+	before, ok := d.watch.Before(f.Path)
+	if !ok {
+		return data
+	}
+	d.problems = append(d.problems, hooks.Problem{File: f.Path, Text: "it is in pieces at the moment; what it said before counts until it is whole again"})
+	return before
+}
+
+// parse reads a TOML file, or what it was before.
+func (d *finder) parse(f *File, data []byte) *layerTOML {
+	l, err := parseTOML(data)
+	if err == nil {
+		d.watch.Keep(f.Path, data)
+		return l
+	}
+	if before := d.before(f, nil); before != nil {
+		if l, err = parseTOML(before); err == nil {
+			return l
+		}
+	}
+	d.drop(f, err)
+	return nil
+}
+
 // tomlFile reads a layer's config.toml: its hooks and its switches.
 func (d *finder) tomlFile(path string, layer hooks.Layer) {
 	f, data := d.read(path, layer)
 	if f == nil || f.Missing || f.Dropped {
 		return
 	}
-	l, err := parseTOML(data)
-	if err != nil {
-		d.drop(f, err)
+	l := d.parse(f, data)
+	if l == nil {
 		return
 	}
 	d.notes(f, l.notes)
 	switch layer {
 	case hooks.LayerUser:
-		d.state, d.projects = l.state, l.projects
+		d.state, d.projects, d.plugins = l.state, l.projects, l.plugins
 		fallthrough
 	case hooks.LayerSystem, hooks.LayerManaged:
 		if l.enabled != nil && !d.pinned {
@@ -258,9 +320,8 @@ func (d *finder) requirements(path string) {
 	if f == nil || f.Missing || f.Dropped {
 		return
 	}
-	l, err := parseTOML(data)
-	if err != nil {
-		d.drop(f, err)
+	l := d.parse(f, data)
+	if l == nil {
 		return
 	}
 	if l.managedOnly {
@@ -292,24 +353,28 @@ func checkManagedDir(dir string) error {
 	return nil
 }
 
-// explicit reads a file that the person has named.
+// explicit reads a file, or a plugin, that the person has named.
 func (d *finder) explicit(path string, o DiscoverOptions) {
 	if !filepath.IsAbs(path) && o.Cwd != "" {
 		path = filepath.Join(o.Cwd, path)
 	}
-	path, root := hooks.PluginFile(path)
+	path = filepath.Clean(path)
+	root, dir := hooks.NamedPlugin(path, manifests...)
 	before := len(d.files)
-	if strings.EqualFold(filepath.Ext(path), ".toml") {
+	switch {
+	case dir:
+		d.plugin(plugin{root: root, data: hooks.PluginData(o.DataDir, root), layer: hooks.LayerExplicit})
+		return
+	case strings.EqualFold(filepath.Ext(path), ".toml"):
 		d.tomlFile(path, hooks.LayerExplicit)
-	} else {
+	default:
 		d.jsonFile(path, hooks.LayerExplicit)
 	}
 	if len(d.files) == before {
 		return
 	}
 	if root != "" {
-		f := &d.files[before]
-		f.plugin, f.pluginData = pluginVariables(root, hooks.PluginData(o.DataDir, root))
+		d.files[before].ofPlugin(plugin{root: root, data: hooks.PluginData(o.DataDir, root)})
 	}
 	if d.files[before].Missing {
 		d.problems = append(d.problems, hooks.Problem{
@@ -317,14 +382,6 @@ func (d *finder) explicit(path string, o DiscoverOptions) {
 			Text: "there is no such file; it was named as a file of Codex hooks",
 		})
 	}
-}
-
-func pluginVariables(root, data string) (map[string]string, string) {
-	m := map[string]string{"PLUGIN_ROOT": root, "CLAUDE_PLUGIN_ROOT": root}
-	if data != "" {
-		m["PLUGIN_DATA"], m["CLAUDE_PLUGIN_DATA"] = data, data
-	}
-	return m, data
 }
 
 // project reads every .codex from the repository's root down to cwd.

@@ -81,9 +81,9 @@ func TestDiscoverLayers(t *testing.T) {
 	if strings.Count(all, "keep a layer's hooks in one of the two") != 2 || !strings.Contains(all, "gone.json: there is no such file") || len(problems) != 3 {
 		t.Errorf("problems: %s", all)
 	}
-	files, _ := Discover(o)
-	d, _ := New(Options{Files: files})
-	watched := strings.Join(d.Files(), "\n")
+	o.Watch = hooks.NewWatch(nil)
+	Discover(o)
+	watched := strings.Join(o.Watch.Paths(), "\n")
 	for _, f := range []string{"sub/.codex/hooks.json", "repo/.codex/config.toml", "gone.json"} {
 		if !strings.Contains(watched, filepath.FromSlash(f)) {
 			t.Errorf("%s is not watched", f)

@@ -20,6 +20,9 @@ type layerTOML struct {
 	state map[string]hookState
 	// projects are the [projects."<dir>"] tables' trust_level.
 	projects map[string]string
+	// plugins are the [plugins."name@marketplace"] tables, whether they are enabled;
+	// nil where [features] plugins is false.
+	plugins map[string]bool
 	// managedOnly and managedDir are of requirements.toml.
 	managedOnly bool
 	managedDir  string
@@ -50,6 +53,12 @@ func parseTOML(data []byte) (*layerTOML, error) {
 	if v := root.get("allow_managed_hooks_only"); v != nil && v.kind == boolNode {
 		l.managedOnly = v.truth
 	}
+	if p := root.get("plugins"); p != nil && !off(root.get("features"), "plugins") {
+		l.plugins = map[string]bool{}
+		for _, m := range p.members {
+			l.plugins[m.key] = !off(m.value, "enabled")
+		}
+	}
 	if p := root.get("projects"); p != nil {
 		l.readProjects(p)
 	}
@@ -72,6 +81,15 @@ func parseTOML(data []byte) (*layerTOML, error) {
 	}
 	l.hooks = c
 	return l, nil
+}
+
+// off reports whether a table says false under the key.
+func off(table *node, key string) bool {
+	if table == nil {
+		return false
+	}
+	v := table.get(key)
+	return v != nil && v.kind == boolNode && !v.truth
 }
 
 func (l *layerTOML) readFeatures(f *node) {

@@ -79,11 +79,15 @@ func (n *node) hashed() *node {
 }
 
 // stateOf finds Codex's record of a handler. Codex writes the path as it went
-// to it, which may be the real one or one through a link.
-func stateOf(states map[string]hookState, file string, g *group, h *handler) (hookState, bool) {
-	names := []string{file}
-	if real, err := filepath.EvalSymlinks(file); err == nil && real != file {
-		names = append(names, real)
+// to it, which may be the real one or one through a link; a plugin's is its id
+// and the path inside.
+func stateOf(states map[string]hookState, file *File, g *group, h *handler) (hookState, bool) {
+	names := []string{file.keySource}
+	if file.keySource == "" {
+		names[0] = file.Path
+		if real, err := filepath.EvalSymlinks(file.Path); err == nil && real != file.Path {
+			names = append(names, real)
+		}
 	}
 	for _, f := range names {
 		if s, ok := states[fmt.Sprintf("%s:%s:%d:%d", f, events[g.event], g.index, h.index)]; ok {
