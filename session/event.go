@@ -44,6 +44,8 @@ const (
 	TypeToolResult         Type = "tool/result"
 	TypeHookInvoked        Type = "hook/invoked"
 	TypeHookResult         Type = "hook/result"
+	TypeHookRequest        Type = "hook/request"
+	TypeHookAnswer         Type = "hook/answer"
 	TypePermissionAsked    Type = "permission/asked"
 	TypePermissionAnswered Type = "permission/answered"
 	TypeNotice             Type = "notice"
@@ -61,7 +63,7 @@ var Types = []Type{
 	TypeTurnStart, TypeTurnEnd, TypeStepStart, TypeStepEnd,
 	TypeUserMessage, TypeSteeringMessage, TypeContextMessage,
 	TypeRequestHeader, TypeRequestSent, TypeAssistantChunk, TypeAssistantMessage,
-	TypeToolCall, TypeToolResult, TypeHookInvoked, TypeHookResult,
+	TypeToolCall, TypeToolResult, TypeHookInvoked, TypeHookResult, TypeHookRequest, TypeHookAnswer,
 	TypePermissionAsked, TypePermissionAnswered, TypeNotice, TypeModelRetry,
 	TypeModeSet, TypeConfigSet, TypeSessionTitle, TypeUsage, TypeCompaction, TypeTodoWrite,
 }
@@ -314,6 +316,8 @@ type HookInvoked struct {
 	Matcher   string `json:"matcher,omitempty"`
 	HandlerID string `json:"handlerId"`
 	CallID    string `json:"callId,omitempty"`
+	// StatusMessage is what the handler wants shown while it runs.
+	StatusMessage string `json:"statusMessage,omitempty"`
 }
 
 // HookResult records how a hook handler ended.
@@ -494,6 +498,10 @@ func New(t Type) Data {
 		return new(HookInvoked)
 	case TypeHookResult:
 		return new(HookResult)
+	case TypeHookRequest:
+		return new(HookRequest)
+	case TypeHookAnswer:
+		return new(HookAnswer)
 	case TypePermissionAsked:
 		return new(PermissionAsked)
 	case TypePermissionAnswered:

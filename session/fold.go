@@ -45,9 +45,12 @@ type State struct {
 	// MovedFrom is the directory that the session worked in before it was loaded
 	// with another one, until a turn starts or hooks have been told.
 	MovedFrom string
-	// Used is the last usage event, Total the sum over the session.
+	// Used is the last usage event, Total the sum over the session, the requests
+	// of hooks included. Cost is what the session has cost so far, in USD, where
+	// prices are known.
 	Used  *UsageReport
 	Total Usage
+	Cost  float64
 	// Prompts counts user/message events; Compactions completed ones.
 	Prompts     int
 	Compactions int
@@ -206,6 +209,14 @@ func (s *State) apply(ev Event) error {
 	case *UsageReport:
 		s.Used = d
 		s.Total = s.Total.Add(d.Usage)
+		if d.Currency != "" {
+			s.Cost = d.Cost
+		}
+	case *HookAnswer:
+		if d.Usage != nil {
+			s.Total = s.Total.Add(*d.Usage)
+		}
+		s.Cost += d.Cost
 	case *TodoWrite:
 		s.Todos = d.Todos
 	case *HookInvoked:
@@ -281,7 +292,7 @@ func (s *State) chunk(d *AssistantChunk) error {
 func (s *State) assistant(seq uint64, d *AssistantMessage) {
 	m := &d.Message
 	if len(m.Content) > 0 {
-		s.push(seq, Message{Role: RoleAssistant, Content: m.Content, Provider: m.Source.Provider, Model: m.Source.Model})
+		s.push(seq, m.Answer())
 	}
 	t := s.Turn
 	if t == nil {

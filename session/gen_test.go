@@ -233,7 +233,12 @@ func allData() []session.Data {
 			ExitCode: &code, DurationMs: 5, Response: json.RawMessage(`[1]`), TerminalID: "t", NotRun: "denied",
 		}),
 		session.NewToolResult(1, 2, "c", nil, false, nil),
-		&session.HookInvoked{Turn: 1, Point: "Stop", Dialect: "codex", Matcher: ".*", HandlerID: "h", CallID: "c"},
+		&session.HookInvoked{Turn: 1, Point: "Stop", Dialect: "codex", Matcher: ".*", HandlerID: "h", CallID: "c", StatusMessage: "m"},
+		&session.HookRequest{Turn: 1, Point: "Stop", HandlerID: "h", Round: 1, Attempt: 1, Digest: "sha256:00", Header: &session.RequestHead{
+			Config: session.Params{Provider: "p", Model: "m"}, System: "s <&>\u2028", Tools: []session.ToolSchema{{Name: "n", Description: "d", Parameters: json.RawMessage(`{}`)}},
+		}, Messages: []session.Message{{Role: session.RoleUser, Content: allBlocks()}, {Role: session.RoleTool, Content: []session.Block{{Type: session.BlockToolResult, CallID: "c", Content: allBlocks()}}}}},
+		&session.HookAnswer{Turn: 1, Point: "Stop", HandlerID: "h", Round: 1, Attempt: 1, Usage: usage, Stop: session.FinishStop, Cost: 0.5, Currency: "USD", Message: &session.LoggedMessage{ID: "a", Role: session.RoleAssistant, Content: calls, Source: src}},
+		&session.HookAnswer{Turn: 1, Point: "Stop", HandlerID: "h", Round: 1, Attempt: 2, Error: &failure},
 		&session.HookResult{Turn: 1, Point: "Stop", HandlerID: "h", Decision: "block", ExitCode: &code, StderrSummary: "e", DurationMs: 1.5, Reason: "r", Injected: []session.Type{session.TypeSteeringMessage}, CallID: "c"},
 		&session.PermissionAsked{Turn: 1, CallID: "c", Title: "t", Options: []session.PermissionOption{{ID: "a", Name: "Allow", Kind: "allow_once"}}},
 		&session.PermissionAnswered{Turn: 1, CallID: "c", Outcome: "allow_once", Scope: "session", Rule: "r"},

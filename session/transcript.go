@@ -18,7 +18,7 @@ func (s *State) Transcript() []Message {
 		switch d := d.(type) {
 		case *AssistantMessage:
 			if len(d.Message.Content) > 0 {
-				out = append(out, Message{Role: RoleAssistant, Content: d.Message.Content, Provider: d.Message.Source.Provider, Model: d.Message.Source.Model})
+				out = append(out, d.Message.Answer())
 			}
 		case *ToolResult:
 			out = append(out, Message{Role: RoleTool, Content: []Block{*d.Block()}})

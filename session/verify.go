@@ -31,9 +31,10 @@ func Verify(h Header, events []Event) []Problem {
 
 // Verifier is Verify for a log that is too large to hold.
 type Verifier struct {
-	state    *State
-	problems []Problem
-	requests int
+	state     *State
+	inquiries Inquiries
+	problems  []Problem
+	requests  int
 	stopped  bool
 }
 
@@ -42,7 +43,8 @@ func NewVerifier(h Header) *Verifier {
 	return &Verifier{state: NewState(h)}
 }
 
-// Requests returns how many request digests have been recomputed.
+// Requests returns how many request digests have been recomputed, those of hooks
+// included.
 func (v *Verifier) Requests() int { return v.requests }
 
 // State returns the fold of the events so far.
@@ -68,7 +70,11 @@ func (v *Verifier) report(seq uint64, format string, args ...any) {
 // before checks an event against the state that it meets.
 func (v *Verifier) before(ev Event) {
 	t := v.state.Turn
+	inquiry := v.inquiries.Apply(ev.Data)
 	switch d := ev.Data.(type) {
+	case *HookRequest:
+		v.requests++
+		v.compare(ev.Seq, d.Digest, func() (string, error) { return RequestDigest(inquiry.Head, inquiry.Messages) })
 	case *TurnStart:
 		if d.Turn != v.state.Turns+1 {
 			v.report(ev.Seq, "turn %d starts after turn %d", d.Turn, v.state.Turns)
@@ -110,12 +116,16 @@ func (v *Verifier) digest(seq uint64, d *RequestSent) {
 		v.report(seq, "a request was sent outside a turn")
 	}
 	v.unanswered(seq, "a request is sent")
-	got, err := v.state.Digest()
+	v.compare(seq, d.Digest, v.state.Digest)
+}
+
+func (v *Verifier) compare(seq uint64, logged string, compute func() (string, error)) {
+	got, err := compute()
 	switch {
 	case err != nil:
 		v.report(seq, "the request's digest cannot be computed: %v", err)
-	case got != d.Digest:
-		v.report(seq, "the request that was sent does not follow from the events before it: the log says %s, they give %s", d.Digest, got)
+	case got != logged:
+		v.report(seq, "the request that was sent does not follow from the events before it: the log says %s, they give %s", logged, got)
 	}
 }
 

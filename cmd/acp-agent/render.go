@@ -67,6 +67,17 @@ func more(d session.Data, width int) string {
 			s += fmt.Sprintf(", injected %v", d.Injected)
 		}
 		return clip(s+reasonSuffix(d.Reason), width)
+	case *session.HookRequest:
+		return clip(hookRequest(d, width), width)
+	case *session.HookAnswer:
+		s := d.HandlerID + " ← "
+		if d.Error != nil {
+			return clip(s+"failed: "+d.Error.Message, width)
+		}
+		if d.Message != nil {
+			s += quoteBlocks(d.Message.Content, width)
+		}
+		return s
 	case *session.PermissionAsked:
 		return clip(d.Title, width)
 	case *session.PermissionAnswered:
@@ -89,6 +100,21 @@ func more(d session.Data, width int) string {
 		return fmt.Sprintf("%d entries", len(d.Todos))
 	}
 	return ""
+}
+
+// hookRequest says what a hook's model is asked on top of what it was before.
+func hookRequest(d *session.HookRequest, width int) string {
+	s := fmt.Sprintf("%s → round %d", d.HandlerID, d.Round)
+	if d.Attempt > 1 {
+		s += fmt.Sprintf(", attempt %d", d.Attempt)
+	}
+	if d.Header != nil {
+		s += fmt.Sprintf(", %s/%s", d.Header.Config.Provider, d.Header.Config.Model)
+	}
+	for _, m := range d.Messages {
+		s += ": " + quoteBlocks(m.Content, width)
+	}
+	return s
 }
 
 func reasonSuffix(reason string) string {
@@ -232,6 +258,16 @@ func eventContent(d session.Data) []session.Block {
 		return d.Message.Content
 	case *session.Compaction:
 		return d.Content
+	case *session.HookRequest:
+		var out []session.Block
+		for _, m := range d.Messages {
+			out = append(out, m.Content...)
+		}
+		return out
+	case *session.HookAnswer:
+		if d.Message != nil {
+			return d.Message.Content
+		}
 	}
 	return nil
 }
@@ -250,6 +286,12 @@ func eventSource(d session.Data) string {
 			return "error"
 		}
 		return ""
+	case *session.HookRequest:
+		some := *d
+		some.Messages = nil
+		return hookRequest(&some, 0)
+	case *session.HookAnswer:
+		return d.HandlerID + " ←"
 	default:
 		return ""
 	}
