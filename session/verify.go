@@ -35,7 +35,7 @@ type Verifier struct {
 	inquiries Inquiries
 	problems  []Problem
 	requests  int
-	stopped  bool
+	stopped   bool
 }
 
 // NewVerifier returns the verifier of a log with that header.

@@ -25,6 +25,9 @@ type Request struct {
 	// request of the log this is.
 	Cwd                 string
 	Turn, Step, Attempt int
+	// Handler is the run of a hook that asks, "" for the session's own requests;
+	// Step is then the hook's round.
+	Handler string
 }
 
 // Client streams one answer. The sequence ends after a finish chunk, or with

@@ -40,6 +40,7 @@ type parser struct {
 	// failed is whether the last call ended in an error in the turn at hand, so
 	// that a retry or the turn's end can say more of it.
 	failed bool
+	asides map[string]*reel
 }
 
 func parse(name string, r io.Reader) (*script, error) {
@@ -76,10 +77,13 @@ func parse(name string, r io.Reader) (*script, error) {
 		}
 	}
 	p.cut()
-	for i := range p.calls {
-		p.calls[i].templated = templated(p.calls[i].chunks)
+	s := &script{name: name, reel: reel{calls: p.calls}, asides: p.asides}
+	for _, reel := range s.reels() {
+		for i := range reel.calls {
+			reel.calls[i].templated = templated(reel.calls[i].chunks)
+		}
 	}
-	return &script{name: name, calls: p.calls}, nil
+	return s, nil
 }
 
 func (p *parser) header(rw *row) error {
@@ -126,6 +130,10 @@ func (p *parser) row(rw *row) error {
 		return p.message(rw.Data)
 	case "compaction":
 		return p.compaction(rw.Data)
+	case "hook/request":
+		return p.asked(rw.Data)
+	case "hook/answer":
+		return p.answered(rw.Data)
 	case "step/start":
 		p.cut()
 	case "model/retry", "llm/retry":
@@ -232,16 +240,7 @@ func (p *parser) message(data json.RawMessage) error {
 	if m.Usage != nil {
 		c.chunks = append(c.chunks, session.Chunk{Type: session.ChunkUsage, Usage: m.Usage})
 	}
-	stop := m.Stop
-	if stop == "" {
-		stop = session.FinishStop
-		for _, b := range m.Message.Content {
-			if b.Type == session.BlockToolCall {
-				stop = session.FinishToolCalls
-			}
-		}
-	}
-	c.chunks = append(c.chunks, session.Chunk{Type: session.ChunkFinish, Finish: stop})
+	c.chunks = append(c.chunks, session.Chunk{Type: session.ChunkFinish, Finish: stopOf(m.Stop, &m.Message)})
 	p.open = false
 	return nil
 }

@@ -3,7 +3,9 @@
 // session log, ours or the reference system's; the type parser says how calls
 // are found in it. Requests are not compared with the recorded ones: the n-th
 // call of a session gets the n-th recorded stream, and live sessions take the
-// recorded ones in the order of their first calls.
+// recorded ones in the order of their first calls. The requests of hooks
+// (hook/request) are counted by handler: the n-th of a handler gets the n-th
+// recorded answer of that handler, since handlers ask side by side.
 //
 // An attempt that failed in the recording fails in the replay, with the same
 // kind, status and wait; it may be tried again exactly if the recording tried
@@ -19,8 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -44,9 +48,27 @@ var _ model.Client = (*Replay)(nil)
 
 // script is one recorded session.
 type script struct {
-	name  string
+	name string
+	reel
+	// asides are what the session's hooks asked, by handler.
+	asides map[string]*reel
+}
+
+// reel is recorded calls, served in order.
+type reel struct {
 	calls []call
 	next  int
+}
+
+func (r *reel) rest() []call { return r.calls[r.next:] }
+
+// reels are the session's own calls, then its hooks', by handler.
+func (s *script) reels() []*reel {
+	out := []*reel{&s.reel}
+	for _, id := range slices.Sorted(maps.Keys(s.asides)) {
+		out = append(out, s.asides[id])
+	}
+	return out
 }
 
 // ending says how a recorded stream ended.
@@ -136,7 +158,9 @@ func (r *Replay) Calls() int {
 	defer r.mu.Unlock()
 	n := 0
 	for _, s := range r.scripts {
-		n += len(s.calls)
+		for _, reel := range s.reels() {
+			n += len(reel.calls)
+		}
 	}
 	return n
 }
@@ -147,7 +171,9 @@ func (r *Replay) Leftover() int {
 	defer r.mu.Unlock()
 	n := 0
 	for _, s := range r.scripts {
-		n += len(s.calls) - s.next
+		for _, reel := range s.reels() {
+			n += len(reel.rest())
+		}
 	}
 	return n
 }
@@ -164,16 +190,19 @@ func (r *Replay) Check() error {
 	defer r.mu.Unlock()
 	var rest []string
 	for _, s := range r.scripts {
-		if s.next < len(s.calls) {
-			rest = append(rest, s.calls[s.next].where)
+		for _, reel := range s.reels() {
+			if left := reel.rest(); len(left) > 0 {
+				rest = append(rest, left[0].where)
+			}
 		}
 	}
 	return model.Errorf(model.KindReplay, "replaying %s: %d recorded model calls were not asked for, the next is %s: the agent behaved otherwise than when this was recorded",
 		r.path, n, strings.Join(rest, ", then "))
 }
 
-// take binds the session if need be and returns its next call.
-func (r *Replay) take(sessionID string) (*call, *model.Error) {
+// take binds the session if need be and returns its next call, or that of a hook
+// of it.
+func (r *Replay) take(sessionID, handler string) (*call, *model.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.bound[sessionID]
@@ -184,11 +213,18 @@ func (r *Replay) take(sessionID string) (*call, *model.Error) {
 		s = r.scripts[len(r.bound)]
 		r.bound[sessionID] = s
 	}
-	if s.next == len(s.calls) {
-		return nil, model.Errorf(model.KindReplay, "replaying %s: model call %d is asked for, but %s holds %d: the agent behaved otherwise than when this was recorded", r.path, s.next+1, s.name, len(s.calls))
+	from, whose := &s.reel, s.name
+	if handler != "" {
+		whose = "the hook " + handler + " of " + s.name
+		if from = s.asides[handler]; from == nil {
+			from = &reel{}
+		}
 	}
-	c := &s.calls[s.next]
-	s.next++
+	if len(from.rest()) == 0 {
+		return nil, model.Errorf(model.KindReplay, "replaying %s: model call %d of %s is asked for, but %d are recorded: the agent behaved otherwise than when this was recorded", r.path, from.next+1, whose, len(from.calls))
+	}
+	c := &from.calls[from.next]
+	from.next++
 	return c, nil
 }
 
@@ -198,7 +234,7 @@ func (r *Replay) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 	return func(yield func(session.Chunk, error) bool) {
 		// A request that was cancelled at once has been made all the same: the log
 		// says so, and a recording of it holds its call.
-		c, merr := r.take(req.SessionID)
+		c, merr := r.take(req.SessionID, req.Handler)
 		if merr != nil {
 			yield(session.Chunk{}, merr)
 			return
