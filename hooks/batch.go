@@ -47,7 +47,7 @@ func (b *batch) Runs() []Run {
 }
 
 func (e *entry) run() Run {
-	return Run{Dialect: e.d.Name(), Event: e.h.Event, Handler: e.id, Matcher: e.h.Matcher, Command: e.h.Describe()}
+	return Run{Dialect: e.d.Name(), Event: e.h.Event, Handler: e.id, Matcher: e.h.Matcher, Command: e.h.Describe(), StatusMessage: e.h.StatusMessage}
 }
 
 // Run implements Batch. A second call returns the first one's outcome.
@@ -129,7 +129,7 @@ func (b *batch) exec(ctx context.Context, e *entry, payload []byte, err error) E
 	if err != nil {
 		return Exit{Code: -1, StartErr: fmt.Errorf("making its input: %w", err)}
 	}
-	return e.d.Exec(ctx, &Job{Call: b.call, Handler: e.h, Payload: payload, Background: b.s.bg})
+	return e.d.Exec(ctx, &Job{Call: b.call, Handler: e.h, ID: e.id, Payload: payload, Background: b.s.bg})
 }
 
 // result turns an entry into its Run, caps its texts, and adds notices.
@@ -283,15 +283,18 @@ func (b *batch) deliver(e *entry, out *Outcome) {
 	if b.s.opts.Deliver == nil {
 		return
 	}
-	if a.Blocked && a.Reason != "" {
-		b.s.opts.Deliver(b.text(e, a.Reason), e.h.Rewake)
+	say := func(text string) { b.s.opts.Deliver(Late{Text: b.text(e, text), Event: e.h.Event}) }
+	if a.Blocked && (a.Reason != "" || e.h.RewakeMessage != "") {
+		b.s.opts.Deliver(Late{
+			Text: b.text(e, a.Reason), Event: e.h.Event, Rewake: e.h.Rewake, Lead: e.h.RewakeMessage, Summary: e.h.RewakeSummary,
+		})
 	}
 	if a.Context != nil {
-		b.s.opts.Deliver(b.text(e, *a.Context), false)
+		say(*a.Context)
 	}
 	// An async hook's systemMessage goes to the model too (Claude Code hooks reference, handlers).
 	if a.Message != "" {
-		b.s.opts.Deliver(b.text(e, a.Message), false)
+		say(a.Message)
 	}
 }
 

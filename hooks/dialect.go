@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -72,6 +73,8 @@ type AsyncLimiter interface{ AsyncLimit() int }
 type Job struct {
 	Call    *Call
 	Handler *Handler
+	// ID is the id of the run (Run.Handler).
+	ID string
 	// Payload is Speaker.Payload's, shared: read only.
 	Payload []byte
 	// Background bounds what goes on after Exec has returned (Exit.Rest): it is
@@ -170,11 +173,49 @@ type MCPCaller interface {
 	CallTool(ctx context.Context, server, tool string, input json.RawMessage) (text string, isError bool, err error)
 }
 
-// Prompter asks a model one question, for prompt and agent handlers. An empty
-// model stands for the small default one.
-type Prompter interface {
-	Ask(ctx context.Context, model, prompt string) (string, error)
+// Judge has a model answer the question of a prompt or agent handler.
+type Judge interface {
+	// Judge returns the first answer that Question.Check takes, as the model wrote
+	// it. The error says why there is none; it is ErrNotAsked where nobody was
+	// asked. It returns when ctx ends.
+	Judge(ctx context.Context, q *Question) (string, error)
 }
+
+// Question is what a prompt or agent handler asks a model.
+type Question struct {
+	// Handler is the id of the run (Run.Handler), Event the handler's.
+	Handler string
+	Event   Event
+	// Model is as the handler names it, "" where it names none: for the judge to
+	// understand.
+	Model string
+	// System says how to judge and how to answer; Prompt is the handler's own,
+	// with the input filled in.
+	System, Prompt string
+	// Check says what is wrong with an answer.
+	Check func(answer string) error
+
+	// Tool is the tool by whose arguments the model may give its answer; its name
+	// is "" where there is none.
+	Tool AnswerTool
+	// Rounds is how many requests the model has to look around with the session's
+	// reading tools. 1 is a single request without tools.
+	Rounds int
+	// Transcript is a file that it may read beside the session's directories, ""
+	// for none.
+	Transcript string
+}
+
+// AnswerTool is the tool that an answer is given by.
+type AnswerTool struct {
+	Name, Description string
+	// Schema is the JSON schema of its arguments.
+	Schema json.RawMessage
+}
+
+// ErrNotAsked: there is a question, and nobody was asked it, on purpose. The
+// handler then counts as not run.
+var ErrNotAsked = errors.New("nobody was asked")
 
 // Process is a command to run, in terms of the operating system. Its fields are
 // the whole difference between the dialects.

@@ -24,9 +24,8 @@ type Options struct {
 	// is made when needed. Empty: such texts are cut.
 	SpillDir string
 	// Deliver is called with what async handlers say, from any goroutine, at any
-	// time until Close. rewake: an idle session should wake up for it. Nil drops
-	// it.
-	Deliver func(t Text, rewake bool)
+	// time until Close. Nil drops it.
+	Deliver func(Late)
 	// Notify is called with what the person should know of async handlers that
 	// failed. Nil drops it.
 	Notify func(Text)
@@ -178,6 +177,25 @@ func (s *Set) Match(c *Call) Batch {
 		return nil
 	}
 	return b
+}
+
+// Guards reports whether the call would start a handler, without starting one or
+// counting it.
+func (s *Set) Guards(c *Call) bool {
+	if len(s.byEvent[c.Event]) == 0 {
+		return false
+	}
+	for _, d := range s.opts.Dialects {
+		for _, h := range d.Match(c) {
+			s.mu.Lock()
+			runs := heldReason(h) == ""
+			s.mu.Unlock()
+			if runs {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // admit adds the handler to the batch, as one to run or as one to report.

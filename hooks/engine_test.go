@@ -329,25 +329,23 @@ func TestAsync(t *testing.T) {
 	release := make(chan struct{})
 	cc.add(Stop, func(context.Context, *Job) Answer { <-release; return Answer{Context: ptr("late")} }).Async = true
 	h := cc.add(Stop, func(context.Context, *Job) Answer { return Answer{Blocked: true, Reason: "wake"} })
-	h.Async, h.Rewake = true, true
-	type said struct {
-		text string
-		wake bool
-	}
-	got := make(chan said, 2)
-	s := set(func(o *Options) { o.Deliver = func(t Text, wake bool) { got <- said{t.Text, wake} } })
+	h.Async, h.Rewake, h.RewakeMessage, h.RewakeSummary = true, true, "lead", "summary"
+	got := make(chan Late, 2)
+	s := set(func(o *Options) { o.Deliver = func(l Late) { got <- l } })
 	out := s.Match(&Call{Event: Stop}).Run(t.Context())
 	if out.Blocked || len(out.Runs) != 2 || out.Runs[0].Decision != Pass {
 		t.Errorf("%+v", out)
 	}
 	close(release)
-	both := map[said]bool{<-got: true, <-got: true}
-	if !both[said{"late", false}] || !both[said{"wake", true}] {
-		t.Errorf("%v", both)
+	both := map[Late]bool{<-got: true, <-got: true}
+	late := Late{Text: Text{Text: "late", Dialect: "claude-code", Handler: "claude-code:Stop:1"}, Event: Stop}
+	wake := Late{Text: Text{Text: "wake", Dialect: "claude-code", Handler: "claude-code:Stop:2"}, Event: Stop, Rewake: true, Lead: "lead", Summary: "summary"}
+	if !both[late] || !both[wake] {
+		t.Errorf("%+v", both)
 	}
 	cc.add(Stop, func(ctx context.Context, _ *Job) Answer { <-ctx.Done(); return Answer{Context: ptr("no")} }).Async = true
 	cc.hs = cc.hs[2:]
-	s = set(func(o *Options) { o.Deliver = func(Text, bool) { t.Error("delivered after Close") } })
+	s = set(func(o *Options) { o.Deliver = func(Late) { t.Error("delivered after Close") } })
 	s.Match(&Call{Event: Stop}).Run(t.Context())
 	s.Close()
 }
@@ -377,6 +375,27 @@ func TestFailureListenersHearPostToolUse(t *testing.T) {
 	}
 }
 
+// Guards asks without starting, counting or reporting anything.
+func TestGuards(t *testing.T) {
+	cc, _, set := newFakes()
+	h := cc.add(PreToolUse, says(Answer{}))
+	h.Place.Layer = LayerProject
+	s := set()
+	call := &Call{Event: PreToolUse}
+	if s.Guards(call) || s.Guards(&Call{Event: Stop}) {
+		t.Error("guarded by a hook that would not run")
+	}
+	if err := s.Approve([]string{h.ID()}, false); err != nil {
+		t.Fatal(err)
+	}
+	if !s.Guards(call) {
+		t.Error("not guarded")
+	}
+	if id := s.Match(call).Runs()[0].Handler; id != "claude-code:PreToolUse:1" {
+		t.Errorf("asking counted: %s", id)
+	}
+}
+
 // Files loaded anew in mid-session: the session's memory goes on.
 func TestPrevious(t *testing.T) {
 	cc, _, set := newFakes()
@@ -385,7 +404,7 @@ func TestPrevious(t *testing.T) {
 	release := make(chan struct{})
 	cc.add(Notification, func(context.Context, *Job) Answer { <-release; return Answer{Context: ptr("late")} }).Async = true
 	got := make(chan string, 1)
-	deliver := func(o *Options) { o.Deliver = func(t Text, _ bool) { got <- t.Text } }
+	deliver := func(o *Options) { o.Deliver = func(l Late) { got <- l.Text.Text } }
 	old := set(deliver)
 	if err := old.Approve([]string{h.ID()}, false); err != nil {
 		t.Fatal(err)

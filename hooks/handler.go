@@ -92,6 +92,9 @@ type Handler struct {
 	// Async: start it, do not wait; what it says is delivered later
 	// (Options.Deliver). Rewake: and a block wakes an idle session.
 	Async, Rewake bool
+	// RewakeMessage goes before what such a block says, RewakeSummary is one line
+	// about it for the person.
+	RewakeMessage, RewakeSummary string
 	// Once: at most one run a session.
 	Once bool
 	// StatusMessage is what to show while it runs.

@@ -236,6 +236,19 @@ type Text struct {
 	Dialect, Handler string
 }
 
+// Late is what an async handler says for the model, after its event.
+type Late struct {
+	Text
+	// Event is the handler's own.
+	Event Event
+	// Rewake: it is to be acted on now and not with the next prompt (asyncRewake and
+	// exit code 2).
+	Rewake bool
+	// Lead goes before the text, as a piece of its own; Summary is one line for the
+	// person. Either may be "" (Claude Code rewakeMessage, rewakeSummary).
+	Lead, Summary string
+}
+
 // Run is what happened to one matched handler.
 type Run struct {
 	Dialect string
@@ -246,10 +259,12 @@ type Run struct {
 	// the event in config order, then on over the session's runs.
 	Handler string
 	Matcher string
-	// Command is what was run, for people.
-	Command  string
-	Decision Decision
-	ExitCode *int
+	// Command is what was run, for people; StatusMessage what the handler wants
+	// shown meanwhile.
+	Command       string
+	StatusMessage string
+	Decision      Decision
+	ExitCode      *int
 	// Stderr is what it wrote there, at most 500 characters.
 	Stderr   string
 	Duration time.Duration

@@ -73,6 +73,7 @@ func (s *Session) invoked(c *hooks.Call, batch hooks.Batch, turn int) error {
 		}
 		data = append(data, &session.HookInvoked{
 			Turn: turn, Point: point(c, &r), Dialect: r.Dialect, Matcher: r.Matcher, HandlerID: r.Handler, CallID: callID(c),
+			StatusMessage: r.StatusMessage,
 		})
 	}
 	return s.append(data...)

@@ -1,8 +1,12 @@
 package loop
 
 import (
+	"cmp"
+	"context"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"acp-agent/hooks"
 	"acp-agent/session"
@@ -10,50 +14,133 @@ import (
 
 // lateText is what an async hook said after its event.
 type lateText struct {
-	text hooks.Text
+	hooks.Late
 	// next: it belongs to the next prompt, not to the running turn.
 	next bool
 }
 
-// Deliver takes what an async hook says for the model. Codex's goes into the
-// running turn at its next safe point, Claude Code's to the next prompt; both
-// are context messages, verbatim. It never blocks and may be called from any
-// goroutine at any time.
-func (s *Session) Deliver(t hooks.Text) {
+// Deliver takes what an async hook says for the model. While a turn runs, Codex's
+// and what is to wake the model (asyncRewake) go into it at its next safe point,
+// and what else Claude Code's hooks say waits for the turn's end. While none runs
+// it goes on the log at once, where the next prompt finds it; an agent cannot
+// start a turn in ACP, so that the person is told of what would have. All are
+// context messages, verbatim.
+//
+// It may be called from any goroutine but the owner's, at any time.
+func (s *Session) Deliver(ctx context.Context, l hooks.Late) error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.closed {
-		s.late = append(s.late, lateText{t, t.Dialect != "codex"})
+	if s.closed {
+		s.mu.Unlock()
+		return nil
 	}
+	s.late = append(s.late, lateText{l, l.Dialect != "codex" && !l.Rewake})
+	busy := s.turn != nil
+	s.mu.Unlock()
+	if busy {
+		return nil
+	}
+	err := s.Do(ctx, func(st *session.State) error {
+		if st.Turn != nil {
+			return nil // one has started meanwhile
+		}
+		return s.settle(ctx)
+	})
+	if errors.Is(err, ErrClosed) {
+		return nil
+	}
+	return err
 }
 
 // keep holds the context of a hook that fired outside the turn's own order until
 // a message may stand.
-func (s *Session) keep(contexts []hooks.Text) {
+func (s *Session) keep(contexts []hooks.Text, ev hooks.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range contexts {
-		s.late = append(s.late, lateText{c, false})
+		s.late = append(s.late, lateText{hooks.Late{Text: c, Event: ev}, false})
 	}
 }
 
-// takeLate returns what async hooks have said that is due: at a prompt all of
-// it, within a turn what does not wait for the next prompt.
-func (s *Session) takeLate(prompt bool) []session.Data {
+// takeLate returns what async hooks have said that is due: outside a turn and at
+// a prompt all of it, within a turn what does not wait for the next prompt.
+func (s *Session) takeLate(all bool) []lateText {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var data []session.Data
-	var rest []lateText
+	var due, rest []lateText
 	for _, l := range s.late {
-		if l.next && !prompt {
+		if l.next && !all {
 			rest = append(rest, l)
-			continue
+		} else {
+			due = append(due, l)
 		}
-		src := hookSource(l.text, "")
-		data = append(data, &session.ContextMessage{Content: []session.Block{session.Text(l.text.Text)}, Source: src})
 	}
 	s.late = rest
+	return due
+}
+
+// lateData is what goes on the log of it. idle: no turn will take it up.
+func lateData(late []lateText, idle bool) []session.Data {
+	var data []session.Data
+	for _, l := range late {
+		src := hookSource(l.Text, l.Event)
+		m := &session.ContextMessage{Source: src}
+		for _, text := range []string{l.Lead, l.Text.Text} {
+			if text != "" {
+				m.Content = append(m.Content, session.Text(text))
+			}
+		}
+		data = append(data, m)
+		if text := wakeNotice(&l.Late, idle); text != "" {
+			data = append(data, &session.Notice{Severity: "info", Text: text, Source: src})
+		}
+	}
 	return data
+}
+
+// wakeNotice is the line that the person has of what is to wake the model: always
+// when the session sleeps on, else where the hook brings one.
+func wakeNotice(l *hooks.Late, idle bool) string {
+	switch {
+	case !l.Rewake, !idle && l.Summary == "":
+		return ""
+	case !idle:
+		return l.Summary
+	}
+	what := l.Summary
+	if what == "" {
+		line, _, _ := strings.Cut(strings.TrimSpace(cmp.Or(l.Text.Text, l.Lead)), "\n")
+		what = "A " + string(l.Event) + " hook in the background says: " + hooks.Head(line, 200)
+	}
+	return what + " (The model gets it with your next prompt.)"
+}
+
+// settle puts all that async hooks have said on the log. No turn is open.
+func (s *Session) settle(ctx context.Context) error {
+	if s.failed != nil {
+		return nil // said when it failed
+	}
+	late := s.takeLate(true)
+	if len(late) == 0 {
+		return nil
+	}
+	if err := s.append(lateData(late, true)...); err != nil {
+		return err
+	}
+	return s.commit(ctx)
+}
+
+// takeDue appends what async hooks have said for the running turn, at a point at
+// which a message may stand, and reports whether there was any. Past the cap on
+// stop hooks it waits for the turn's end.
+func (t *turn) takeDue(atStop bool) (bool, error) {
+	if atStop && t.s.capped() {
+		return false, nil
+	}
+	late := t.s.takeLate(false)
+	if len(late) == 0 {
+		return false, nil
+	}
+	return true, t.s.append(lateData(late, false)...)
 }
 
 // reload reads the hooks anew when their files have changed. The hooks in force

@@ -207,29 +207,6 @@ func TestServersJoinAndFailuresAreSaidOnce(t *testing.T) {
 	})
 }
 
-func TestAsyncHookTextIsDelivered(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, nil, nil, text("again"), text("ok"))
-		r.model.streams[0] = func(ctx context.Context, req *model.Request, yield func(session.Chunk, error) bool) {
-			r.Deliver(hooks.Text{Text: "from codex", Dialect: "codex"})
-			r.Deliver(hooks.Text{Text: "from claude", Dialect: "claude-code"})
-			text("first")(ctx, req, yield)
-		}
-		for range 2 {
-			if _, err := r.prompt("go"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := r.model.requests[1].Messages[2].Content[0].Text; got != "from codex" {
-			t.Errorf("within the turn the model saw %q", got)
-		}
-		msgs := transcriptTexts(r.model.requests[2].Messages)
-		if want := []string{"user: from claude", "user: go"}; !slices.Equal(msgs[len(msgs)-2:], want) {
-			t.Errorf("the next prompt began with %q", msgs[len(msgs)-2:])
-		}
-	})
-}
-
 type fakeInstructions struct{ initial, touched []Instruction }
 
 func (f *fakeInstructions) Initial() []Instruction         { return f.initial }

@@ -100,6 +100,10 @@ type Config struct {
 	// Reload returns the hooks anew when their files have changed since, with
 	// the files that did; ok is false when they have not. Optional.
 	Reload func() (h Reloaded, ok bool)
+	// HookModel is the model that a hook of type prompt or agent asks, by the name
+	// that it gives, "" where it gives none; current is the session's. Optional: it
+	// is then the session's.
+	HookModel func(name, current string) string
 	// Redact cuts the providers' keys out of a text; optional.
 	Redact func(string) string
 	// EnvFile is a file of export lines that SessionStart hooks may write and

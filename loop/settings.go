@@ -100,7 +100,7 @@ func (s *Session) SetModel(ctx context.Context, ref, effort string, src session.
 			if err != nil {
 				return err
 			}
-			s.keep(out.Contexts)
+			s.keep(out.Contexts, hooks.PostModelSwitch)
 		}
 		return s.commit(ctx)
 	})

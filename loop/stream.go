@@ -122,12 +122,17 @@ func (t *turn) overflowed(client model.Client, info model.Info, err error) (bool
 // retry says whether and when a failed attempt is followed by another. After
 // output that a person has seen there is none: nothing is ever said twice.
 func (t *turn) retry(err error, attempt int) (time.Duration, bool) {
-	var me *model.Error
-	p := t.s.cfg.Retry
-	if !errors.As(err, &me) || !me.Retryable || attempt > p.Max {
+	if a := t.s.state.Stream(); a != nil && a.Shown() {
 		return 0, false
 	}
-	if a := t.s.state.Stream(); a != nil && a.Shown() {
+	return t.s.cfg.Retry.Next(err, attempt)
+}
+
+// Next says whether and when a failed attempt, counted from 1, is followed by
+// another.
+func (p RetryPolicy) Next(err error, attempt int) (time.Duration, bool) {
+	var me *model.Error
+	if !errors.As(err, &me) || !me.Retryable || attempt > p.Max {
 		return 0, false
 	}
 	if me.RetryAfter > 0 {
@@ -310,7 +315,7 @@ func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	// A tool call that was cut by the output limit is not whole: it is left out
 	// of the message, so that it neither runs nor poisons later requests.
 	blocks := a.Blocks(m.Stop != session.FinishMaxTokens && m.Stop != session.FinishRefusal)
-	t.nameCalls(blocks)
+	model.NameCalls(blocks, fmt.Sprintf("call_%d_%d", st.Number, st.Step), s.state.UsedCallID)
 	head := s.state.Head.Config
 	m.Message = session.LoggedMessage{
 		ID: messageID, Role: session.RoleAssistant, Content: blocks,
@@ -320,10 +325,7 @@ func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	if u := m.Usage; u != nil {
 		report := &session.UsageReport{Turn: st.Number, Step: st.Step, Usage: *u, Window: info.Window}
 		if cost, ok := info.Cost(*u); ok {
-			report.Cost, report.Currency = cost, "USD"
-			if s.state.Used != nil {
-				report.Cost += s.state.Used.Cost
-			}
+			report.Cost, report.Currency = s.state.Cost+cost, "USD"
 		}
 		data = append(data, report)
 		s.usedSeq = s.state.Seq + 2 // the message and the report
@@ -341,28 +343,6 @@ func hasCalls(blocks []session.Block) bool {
 		}
 	}
 	return false
-}
-
-// nameCalls gives each tool call an id that is unique in the session: results
-// are paired by it, and providers repeat ids or leave them out.
-func (t *turn) nameCalls(blocks []session.Block) {
-	used := map[string]bool{}
-	for i := range blocks {
-		b := &blocks[i]
-		if b.Type != session.BlockToolCall {
-			continue
-		}
-		base := b.ID
-		if base == "" {
-			base = fmt.Sprintf("call_%d_%d_%d", t.s.state.Turn.Number, t.s.state.Turn.Step, i)
-		}
-		id := base
-		for n := 2; id == "" || used[id] || t.s.state.UsedCallID(id); n++ {
-			id = fmt.Sprintf("%s_%d", base, n)
-		}
-		used[id] = true
-		b.ID = id
-	}
 }
 
 // deltaQueue hands streamed chunks from the stream's goroutine to the owner.

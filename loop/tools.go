@@ -260,7 +260,11 @@ func (t *turn) decide(j *job) error {
 	}
 	t.contexts = append(t.contexts, contextData(out, hooks.PreToolUse)...)
 	if out.Halted {
-		j.fail("denied", "A hook stopped the turn before the tool ran.")
+		text := "A hook stopped the turn before the tool ran."
+		if out.Decision == hooks.Deny {
+			text = denyText(out)
+		}
+		j.fail("denied", text)
 		j.end = &session.EndReason{Kind: session.EndCompleted, Message: out.HaltReason.Text}
 		return nil
 	}
@@ -389,26 +393,9 @@ func (t *turn) denied(j *job, reason string) error {
 	return err
 }
 
-// request is the call as rules see it: with where its path really leads, so that
-// a symlink does not slip past a rule that denies.
+// request is the call as rules see it.
 func (j *job) request(s *Session) permission.Call {
-	c := permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Cwd: s.cwd()}
-	var args struct {
-		FilePath string `json:"file_path"`
-		Path     string `json:"path"`
-	}
-	if json.Unmarshal(j.input, &args) != nil {
-		return c
-	}
-	for _, path := range []string{args.FilePath, args.Path} {
-		if path == "" {
-			continue
-		}
-		if p, err := tool.Locate(j.env, path); err == nil && p.Real != "" {
-			c.Paths = append(c.Paths, p.Real)
-		}
-	}
-	return c
+	return permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Cwd: s.cwd(), Paths: tool.Touched(j.env, j.input)}
 }
 
 // ask puts the question to the person and remembers an answer that is for

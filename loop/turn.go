@@ -140,6 +140,10 @@ func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, err
 		s.mu.Lock()
 		s.turn = nil
 		s.mu.Unlock()
+		// Behind that, so that whatever Deliver left to this turn is seen.
+		if err := s.settle(context.WithoutCancel(t.ctx)); err != nil {
+			s.cfg.Log.Error("what hooks in the background said is not on the log", "session", s.ID(), "error", err)
+		}
 		<-s.owner
 	}()
 	return fn()
@@ -243,10 +247,9 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 		}
 		action, kind := Next(t.s.state, t.s.cfg.Limits)
 		if action == CallModel || action == AtStop {
-			if late := t.s.takeLate(false); len(late) > 0 {
-				if err := t.s.append(late...); err != nil {
-					return session.EndReason{}, err
-				}
+			if took, err := t.takeDue(action == AtStop); err != nil {
+				return session.EndReason{}, err
+			} else if took {
 				continue
 			}
 		}
@@ -266,7 +269,13 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 		case RunTools:
 			end, err = t.tools()
 		case AtStop:
-			end, err = t.stop()
+			if end, err = t.stop(); err == nil && end != nil && *end == completed && t.ctx.Err() == nil {
+				// What came while the stop hooks ran is for this turn, too.
+				var took bool
+				if took, err = t.takeDue(true); took {
+					end = nil
+				}
+			}
 		case End:
 			end = &session.EndReason{Kind: kind}
 		}
@@ -353,7 +362,7 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	if err != nil {
 		return nil, err
 	}
-	data = append(data, s.takeLate(true)...)
+	data = append(data, lateData(s.takeLate(true), false)...)
 	data = append(data, &session.UserMessage{ID: t.promptID, Content: content, Source: src})
 	data = append(data, t.takeContexts()...)
 	data = append(data, contexts...)
@@ -367,13 +376,16 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	return nil, s.append(data...)
 }
 
+// completed is the end of a turn that nothing stopped.
+var completed = session.EndReason{Kind: session.EndCompleted}
+
 // stop asks the stop hooks whether the turn may end.
 func (t *turn) stop() (*session.EndReason, error) {
 	s := t.s
 	st := s.state.Turn
-	completed := &session.EndReason{Kind: session.EndCompleted}
+	done := completed
 	if !s.hasHooks(hooks.Stop) {
-		return completed, nil
+		return &done, nil
 	}
 	if err := s.commit(t.ctx); err != nil {
 		return nil, err
@@ -400,10 +412,10 @@ func (t *turn) stop() (*session.EndReason, error) {
 	}
 	data = append(data, contextData(out, hooks.Stop)...)
 	if len(data) == 0 {
-		return completed, nil
+		return &done, nil
 	}
 	if s.capped() {
-		return completed, s.append(&session.Notice{
+		return &done, s.append(&session.Notice{
 			Severity: "warning",
 			Text:     fmt.Sprintf("Stop hooks kept this turn going %d times in a row without a tool having run; the turn was ended.", s.cfg.Limits.Continuations),
 			Detail:   "Raise limits.stop_continuations in the config file to allow more.",

@@ -63,7 +63,8 @@
 // the truth: every line on stdout is JSON-RPC; a turn's updates precede its
 // answer, and its tool calls have ended by then; the log folds; every tool call
 // has a result; no call names a tool that does not exist; what the model was
-// sent is the projection of the log at that point and has the logged digest; the
+// sent, by the session or by a hook of it, is the projection of the log at that
+// point and has the logged digest; the
 // agent exits as expected, which it does not when a recorded model call is left
 // over or one too many was asked for.
 //

@@ -8,9 +8,11 @@ import (
 	"acp-agent/session"
 )
 
-// sentRequest is what the log says of one model request.
+// sentRequest is what the log says of one model request. handler is the hook's
+// run that made it, empty for the session's own.
 type sentRequest struct {
 	turn, step, attempt int
+	handler             string
 	messages            *value
 }
 
@@ -30,6 +32,7 @@ func checkLog(name string, data []byte, unknownTool bool) (faults []string, sent
 		return faults, nil
 	}
 	state := session.NewState(*head)
+	var inquiries session.Inquiries
 	for _, line := range lines[1:] {
 		ev, err := session.DecodeEvent(line)
 		if err != nil {
@@ -43,7 +46,17 @@ func checkLog(name string, data []byte, unknownTool bool) (faults []string, sent
 			fail("%v", err)
 			return faults, sent
 		}
+		inquiry := inquiries.Apply(ev.Data)
 		switch d := ev.Data.(type) {
+		case *session.HookRequest:
+			req := sentRequest{turn: d.Turn, step: d.Round, attempt: d.Attempt, handler: d.HandlerID}
+			if digest, err := session.RequestDigest(inquiry.Head, inquiry.Messages); err != nil || digest != d.Digest {
+				fail("event %d: the digest of the hook's request is %s and the log up to it has %s", ev.Seq, d.Digest, digest)
+			}
+			if req.messages, err = messages(inquiry.Messages); err != nil {
+				fail("event %d: %v", ev.Seq, err)
+			}
+			sent = append(sent, req)
 		case *session.RequestSent:
 			req := sentRequest{turn: d.Turn, step: d.Step, attempt: d.Attempt}
 			if digest, err := state.Digest(); err != nil || digest != d.Digest {
@@ -82,27 +95,51 @@ func messages(m []session.Message) (*value, error) {
 
 // checkRequests holds the requests that the model was sent against those that
 // the logs project to: what the model sees is what is logged. logs are in the
-// order of their first request.
+// order of their first request. Hooks ask side by side, so that each has an order
+// of its own.
 func checkRequests(recorded []record, logs [][]sentRequest) []string {
 	var faults []string
-	next := make([]int, len(logs))
-	for i, r := range recorded {
-		n := 1
-		fmt.Sscan(r.get("session").String(), &n)
-		if n < 1 || n > len(logs) || next[n-1] >= len(logs[n-1]) {
-			faults = append(faults, fmt.Sprintf("model request %d (session %d) is not in the log", i+1, n))
-			continue
-		}
-		want := logs[n-1][next[n-1]]
-		next[n-1]++
-		if d := firstDifference(want.messages, r.get("messages"), "messages"); d != nil {
-			faults = append(faults, fmt.Sprintf("model request %d (turn %d, step %d) is not what the log projects to:\n%v", i+1, want.turn, want.step, d))
+	type asker struct {
+		session int
+		handler string
+	}
+	left := map[asker][]sentRequest{}
+	for i, l := range logs {
+		for _, req := range l {
+			a := asker{i + 1, req.handler}
+			left[a] = append(left[a], req)
 		}
 	}
-	for n, l := range logs {
-		if next[n] != len(l) {
-			faults = append(faults, fmt.Sprintf("the log of session %d has %d requests and the model was sent %d", n+1, len(l), next[n]))
+	for i, r := range recorded {
+		a := asker{1, r.text("handler")}
+		fmt.Sscan(r.get("session").String(), &a.session)
+		if len(left[a]) == 0 {
+			faults = append(faults, fmt.Sprintf("model request %d (session %d%s) is not in the log", i+1, a.session, ofHook(a.handler)))
+			continue
+		}
+		want := left[a][0]
+		left[a] = left[a][1:]
+		if d := firstDifference(want.messages, r.get("messages"), "messages"); d != nil {
+			faults = append(faults, fmt.Sprintf("model request %d (turn %d, step %d%s) is not what the log projects to:\n%v", i+1, want.turn, want.step, ofHook(a.handler), d))
+		}
+	}
+	for i, l := range logs {
+		rest := 0
+		for a, reqs := range left {
+			if a.session == i+1 {
+				rest += len(reqs)
+			}
+		}
+		if rest > 0 {
+			faults = append(faults, fmt.Sprintf("the log of session %d has %d requests and the model was sent %d", i+1, len(l), len(l)-rest))
 		}
 	}
 	return faults
+}
+
+func ofHook(handler string) string {
+	if handler == "" {
+		return ""
+	}
+	return ", hook " + handler
 }

@@ -19,8 +19,11 @@ func (n *normaliser) log(lines []record) []record {
 		}
 		l.remove("seq")
 		l.remove("ts")
-		if l.text("type") == "request/header" {
+		switch l.text("type") {
+		case "request/header":
 			tokenHead(l.get("data", "header"))
+		case "hook/request":
+			tokenTools(l.get("data", "header"))
 		}
 		n.walk(l, "")
 	}
@@ -30,7 +33,11 @@ func (n *normaliser) log(lines []record) []record {
 // requests normalises the requests that the model was sent.
 func (n *normaliser) requests(lines []record) []record {
 	for _, l := range lines {
-		tokenHead(l.get("head"))
+		if l.get("handler") != nil {
+			tokenTools(l.get("head")) // its system prompt is short, and the hook's own
+		} else {
+			tokenHead(l.get("head"))
+		}
 		n.walk(l, "")
 	}
 	return lines
@@ -45,6 +52,10 @@ func tokenHead(head *value) {
 	if s := head.get("system"); s != nil && s.kind == stringValue && s.str != "" {
 		s.str = "{{system}}"
 	}
+	tokenTools(head)
+}
+
+func tokenTools(head *value) {
 	tools := head.get("tools")
 	if tools == nil {
 		return

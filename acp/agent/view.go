@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"acp-agent/acp"
+	"acp-agent/hooks"
 	"acp-agent/loop"
 	"acp-agent/loop/permission"
 	"acp-agent/loop/tool"
@@ -50,10 +51,20 @@ func newView(a *Agent, cfg *loop.Config, st *session.State) *view {
 		id:      v.id,
 		notices: caps.Session != nil && caps.Session.Notices != nil, compaction: caps.Session != nil && caps.Session.Compaction != nil,
 		plans: caps.Plan != nil, tools: func() *tool.Registry { return base }, env: env, options: a.options, window: a.window,
-		title: st.Title, used: st.Used, now: loop.Settings{Mode: cmp.Or(st.Mode, cfg.Mode), Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
+		title: st.Title, used: spent(st), now: loop.Settings{Mode: cmp.Or(st.Mode, cfg.Mode), Model: cfg.ModelRef, Effort: cfg.Effort, Cwd: cwd},
 	}
 	v.proj.settings(st)
 	return v
+}
+
+// spent is the last usage report with what hooks have cost since.
+func spent(st *session.State) *session.UsageReport {
+	if st.Used == nil || st.Cost <= st.Used.Cost {
+		return st.Used
+	}
+	u := *st.Used
+	u.Cost, u.Currency = st.Cost, "USD"
+	return &u
 }
 
 // cancelledGrace is how long an update of a cancelled turn waits for a client
@@ -160,6 +171,8 @@ type projection struct {
 	window func(ref string) int64
 	used   *session.UsageReport
 	title  string
+	// shown are the runs of hooks that the client sees running.
+	shown map[string]bool
 }
 
 // settings takes over what a log says of the settings.
@@ -228,6 +241,18 @@ func (p *projection) liveUpdates(ev session.Event) []acp.SessionUpdate {
 	case *session.UsageReport:
 		p.used = d
 		return p.usage(d.Window)
+	case *session.HookInvoked:
+		return p.hookRuns(d)
+	case *session.HookResult:
+		return p.hookEnded(d)
+	case *session.HookAnswer:
+		if d.Cost == 0 || p.used == nil {
+			return nil
+		}
+		u := *p.used
+		u.Cost, u.Currency = u.Cost+d.Cost, d.Currency
+		p.used = &u
+		return p.usage(u.Window)
 	case *session.ModeSet:
 		p.now.Mode = d.Mode
 		return []acp.SessionUpdate{
@@ -255,6 +280,38 @@ func (p *projection) liveUpdates(ev session.Event) []acp.SessionUpdate {
 	}
 	return nil
 }
+
+// hookRuns shows the status message of a hook while it runs, as a tool call that
+// the model did not make: ACP v1 has no other place for work that is under way.
+// Outside a turn, when a session starts or ends, there is nobody to see it.
+func (p *projection) hookRuns(d *session.HookInvoked) []acp.SessionUpdate {
+	if d.StatusMessage == "" || d.Turn == 0 {
+		return nil
+	}
+	if p.shown == nil {
+		p.shown = map[string]bool{}
+	}
+	p.shown[d.HandlerID] = true
+	return one(acp.SessionUpdate{ToolCall: &acp.ToolCall{
+		ToolCallID: hookCallID(d.HandlerID), Title: tool.Title(d.StatusMessage), Kind: acp.ToolKind(tool.KindOther), Status: acp.ToolCallStatusInProgress,
+	}})
+}
+
+func (p *projection) hookEnded(d *session.HookResult) []acp.SessionUpdate {
+	if !p.shown[d.HandlerID] {
+		return nil
+	}
+	delete(p.shown, d.HandlerID)
+	status := acp.ToolCallStatusCompleted
+	switch hooks.Decision(d.Decision) {
+	case hooks.Failed, hooks.TimedOut, hooks.Cancelled:
+		status = acp.ToolCallStatusFailed
+	}
+	return one(acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: hookCallID(d.HandlerID), Status: status}})
+}
+
+// hookCallID is apart from all ids that models give: those hold no colon.
+func hookCallID(handler string) string { return "hook:" + handler }
 
 // info is what lists show of the session.
 func (p *projection) info(at time.Time) *acp.SessionInfoUpdate {

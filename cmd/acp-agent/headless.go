@@ -142,6 +142,10 @@ func (o *headless) Event(_ context.Context, ev session.Event) {
 		}
 	case *session.ToolCall:
 		fmt.Fprintf(o.stderr, "tool %s %s\n", d.Name, oneLine(d.Arguments))
+	case *session.HookInvoked:
+		if d.StatusMessage != "" {
+			fmt.Fprintf(o.stderr, "hook %s\n", oneLine(d.StatusMessage))
+		}
 	case *session.ModelRetry:
 		wait := time.Duration(d.DelayMs) * time.Millisecond
 		fmt.Fprintf(o.stderr, "retry %d of %d in %s: %s\n", d.Retry, d.Max, wait.Round(100*time.Millisecond), oneLine(d.Failure.Message))

@@ -7,13 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
 	"acp-agent/hooks/claudecode"
 )
@@ -28,6 +26,7 @@ type hooksCheckCmd struct {
 	Prompt  string        `help:"Prompt of UserPromptSubmit." placeholder:"TEXT"`
 	Message string        `help:"Last text of the model, for Stop." placeholder:"TEXT"`
 	Active  bool          `help:"Set stop_hook_active, as on a continued turn."`
+	Ask     bool          `help:"Let prompt and agent hooks ask their model; without it what they would ask is shown."`
 	JSON    bool          `name:"json" help:"Print one JSON object."`
 	Timeout time.Duration `help:"Time limit of the whole check." default:"10m" placeholder:"SPAN"`
 }
@@ -40,30 +39,29 @@ func (noSession) CallTool(context.Context, string, string, json.RawMessage) (str
 	return "", false, errors.New("MCP servers are connected in sessions only: try this hook in one")
 }
 
-// lazyPrompter looks for a model only when a hook asks it something.
-type lazyPrompter struct {
-	a   *app
-	cfg *config.Config
-}
-
-// Ask implements hooks.Prompter.
-func (p lazyPrompter) Ask(ctx context.Context, name, question string) (string, error) {
-	m, err := newModels(p.cfg, slog.New(slog.DiscardHandler))
-	if err != nil {
-		return "", err
-	}
-	return prompter{m}.Ask(ctx, name, question)
-}
-
 // Run runs the hooks of an event and shows what came of it.
 func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
 	if err := c.valid(); err != nil {
 		return err
 	}
-	cfg, dir, l, err := a.hooksOf(c.Dir)
+	cfg, err := a.config()
 	if err != nil {
 		return err
 	}
+	dir, err := directory(c.Dir)
+	if err != nil {
+		return err
+	}
+	bench, err := newBench(cfg, dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = bench.close() }() // it has run nothing in the background
+	dry := &dryJudge{}
+	if c.Ask {
+		dry.next = bench
+	}
+	l := loadHooks(cfg, dir, hookOptions{mcp: noSession{}, judge: dry})
 	set := l.set
 	defer set.Close()
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
@@ -84,7 +82,8 @@ func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
 		return enc.Encode(struct {
 			*hooks.Outcome
 			Payloads map[string]string
-		}{outcome, payloads})
+			Asked    map[string]questionJSON `json:",omitempty"`
+		}{outcome, payloads, askedJSON(bench, dry.asked)})
 	}
 	out := bufio.NewWriter(a.stdout)
 	for _, dialect := range []string{"claude-code", "codex"} {
@@ -92,8 +91,62 @@ func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
 			fmt.Fprintf(out, "stdin (%s): %s\n", dialect, clip(p, 2000))
 		}
 	}
-	showOutcome(out, outcome)
+	showOutcome(out, outcome, func(r *hooks.Run) { showInquiry(out, bench, dry.asked[r.Handler]) })
 	return out.Flush()
+}
+
+// questionJSON is an inquiry for programs.
+type questionJSON struct {
+	Model  string   `json:"model,omitempty"`
+	Error  string   `json:"error,omitempty"`
+	System string   `json:"system"`
+	Prompt string   `json:"prompt"`
+	Tools  []string `json:"tools"`
+	Rounds int      `json:"rounds"`
+	Answer string   `json:"answer,omitempty"`
+}
+
+func askedJSON(b *bench, asked map[string]*inquiry) map[string]questionJSON {
+	out := map[string]questionJSON{}
+	for id, in := range asked {
+		q := questionJSON{System: in.System, Prompt: in.Prompt, Tools: b.toolsOf(in.Question), Rounds: in.Rounds, Answer: in.answer}
+		var err error
+		if q.Model, err = b.ref(in.Model); err != nil {
+			q.Error = err.Error()
+		}
+		out[id] = q
+	}
+	return out
+}
+
+// showInquiry says what a hook asks a model, or would, and what that answered.
+func showInquiry(w io.Writer, b *bench, in *inquiry) {
+	if in == nil {
+		return
+	}
+	ref, err := b.ref(in.Model)
+	switch {
+	case err != nil:
+		ref = "none: " + oneLine(err.Error())
+	case in.Model != "" && ref != in.Model && !strings.HasSuffix(ref, "/"+in.Model):
+		ref += " (for " + in.Model + ")"
+	}
+	fmt.Fprintf(w, "  model:  %s\n", ref)
+	if tools := b.toolsOf(in.Question); len(tools) > 0 {
+		fmt.Fprintf(w, "  tools:  %s; %d rounds at most\n", strings.Join(tools, ", "), in.Rounds)
+	}
+	fmt.Fprintf(w, "  system: %s\n  asks:   %s\n", clip(in.System, 1000), clip(in.Prompt, 2000))
+	if in.answer != "" {
+		fmt.Fprintf(w, "  answer: %s\n", clip(in.answer, 1000))
+	}
+}
+
+// toolsOf are the names of the tools that a question comes with.
+func (b *bench) toolsOf(q *hooks.Question) []string {
+	if q.Tool.Name == "" {
+		return []string{}
+	}
+	return append(b.tools.Names(), q.Tool.Name)
 }
 
 // valid says what of the command line cannot be checked.
@@ -239,7 +292,8 @@ func unset(command string) []string {
 	return out
 }
 
-func showOutcome(w io.Writer, o *hooks.Outcome) {
+// showOutcome says what came of each run, with what more says of it, and of all.
+func showOutcome(w io.Writer, o *hooks.Outcome, more func(*hooks.Run)) {
 	for i := range o.Runs {
 		r := &o.Runs[i]
 		fmt.Fprintf(w, "%s: %s", r.Handler, r.Decision)
@@ -253,13 +307,20 @@ func showOutcome(w io.Writer, o *hooks.Outcome) {
 		if r.Reason != "" {
 			fmt.Fprintf(w, "  why:    %s\n", oneLine(r.Reason))
 		}
+		more(r)
 		for _, name := range unset(r.Command) {
 			fmt.Fprintf(w, "  note:   $%s is never set for a hook: what it stands for is in the JSON on stdin\n", name)
 		}
 	}
 	effects := effects(o)
-	if len(effects) == 0 {
+	asked := !slices.ContainsFunc(o.Runs, func(r hooks.Run) bool { return r.Reason == errDry{}.Error() })
+	switch {
+	case len(effects) == 0 && asked:
 		effects = []string{"nothing: the agent goes on as if there were no hook"}
+	case len(effects) == 0:
+		effects = []string{"it depends on what the model answers"}
+	case !asked:
+		effects = append(effects, "the rest depends on what the model answers")
 	}
 	for _, e := range effects {
 		fmt.Fprintf(w, "effect: %s\n", e)

@@ -15,12 +15,12 @@ import (
 
 // hookOptions are what a session adds to the hooks of its directory.
 type hookOptions struct {
-	mcp      hooks.MCPCaller
-	prompter hooks.Prompter
-	deliver  func(t hooks.Text, rewake bool)
-	notify   func(hooks.Text)
-	envFile  func(sessionID string) string
-	session  string // its id
+	mcp     hooks.MCPCaller
+	judge   hooks.Judge
+	deliver func(hooks.Late)
+	notify  func(hooks.Text)
+	envFile func(sessionID string) string
+	session string // its id
 	// previous is what the session had until now, when files have changed.
 	previous *loadedHooks
 }
@@ -58,7 +58,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
 	// the config file lets through.
 	cc := claudecode.New(claudecode.Config{
 		Files: ccFiles, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{},
-		EnvFile: o.envFile, MCP: o.mcp, Prompter: o.prompter,
+		EnvFile: o.envFile, MCP: o.mcp, Judge: o.judge,
 	})
 	cxFiles, more := codex.Discover(codex.DiscoverOptions{
 		Cwd: cwd, Home: home, CodexHome: cfg.Hooks.CodexDir, SystemDir: systemCodexDir, Extra: cfg.Hooks.CodexFiles,
@@ -161,7 +161,7 @@ func (w *wiring) describeHooks(cwd string) string {
 	if !w.cfg.Hooks.Enabled {
 		return "Hooks are switched off."
 	}
-	l := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, prompter: prompter{w.models}})
+	l := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, judge: &dryJudge{}})
 	defer l.set.Close()
 	var b bytes.Buffer
 	listHooks(&b, w.cfg, l)

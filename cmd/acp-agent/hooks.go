@@ -37,7 +37,7 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 	}
 	s := &sessionHooks{w: w, cwd: p.Header.Cwd, said: map[string]bool{}}
 	s.opts = hookOptions{
-		mcp: mcp, prompter: prompter{w.models}, session: p.Header.ID,
+		mcp: mcp, judge: sessionJudge{&s.live}, session: p.Header.ID,
 		envFile: func(id string) string {
 			path := w.envFile(id)
 			if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -46,9 +46,13 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 			}
 			return path
 		},
-		deliver: func(t hooks.Text, _ bool) {
-			if l := s.live.Load(); l != nil {
-				l.Deliver(t)
+		deliver: func(late hooks.Late) {
+			l := s.live.Load()
+			if l == nil {
+				return
+			}
+			if err := l.Deliver(w.ctx, late); err != nil && w.ctx.Err() == nil {
+				w.log.Warn("what a hook in the background said is not on the log", "handler", late.Handler, "error", err)
 			}
 		},
 		notify: func(t hooks.Text) {
@@ -70,6 +74,7 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 func (s *sessionHooks) into(cfg *loop.Config) {
 	cfg.Hooks, cfg.Trust, cfg.Notices, cfg.Reload = s.set, trustGate{s.set}, s.notices(), s.reload
 	cfg.OnOpen = func(l *loop.Session) { s.live.Store(l) }
+	cfg.HookModel = s.w.models.hookModel
 }
 
 // reload is loop.Config.Reload. It is called by the session's owner alone.
@@ -85,6 +90,14 @@ func (s *sessionHooks) reload() (loop.Reloaded, bool) {
 	opts.previous = s.loadedHooks
 	s.loadedHooks = loadHooks(s.w.cfg, s.cwd, opts)
 	return loop.Reloaded{Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed}, true
+}
+
+// envFile is where SessionStart hooks of a session leave export lines.
+func (w *wiring) envFile(id string) string {
+	if w.cfg.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(w.cfg.StateDir, "env", id+".sh")
 }
 
 // forgetHookFiles removes what is kept of a session for its hooks: transcripts,

@@ -35,7 +35,7 @@ type hooksUntrustCmd struct {
 	Dir string `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
 }
 
-// hooksOf loads the hooks of a project directory.
+// hooksOf loads the hooks of a project directory. They ask no model.
 func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, l *loadedHooks, err error) {
 	if cfg, err = a.config(); err != nil {
 		return nil, "", nil, err
@@ -43,7 +43,7 @@ func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, l *loadedHook
 	if abs, err = directory(dir); err != nil {
 		return nil, "", nil, err
 	}
-	return cfg, abs, loadHooks(cfg, abs, hookOptions{mcp: noSession{}, prompter: lazyPrompter{a, cfg}}), nil
+	return cfg, abs, loadHooks(cfg, abs, hookOptions{mcp: noSession{}, judge: &dryJudge{}}), nil
 }
 
 // held says in a few words why a handler would not run, "" when it would.
@@ -166,6 +166,9 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 			verdict = "held back: " + why
 		}
 		fmt.Fprintf(w, "  %-28s %s\n  %-28s   %s\n", clip(what, 60), verdict, "", clip(h.Describe(), 160))
+		if h.StatusMessage != "" {
+			fmt.Fprintf(w, "  %-28s   shows %q while it runs\n", "", clip(h.StatusMessage, 120))
+		}
 	}
 	if len(handlers) == 0 {
 		fmt.Fprintln(w, "No hooks found.")

@@ -91,6 +91,7 @@ var layers = []struct {
 	{"loop/permission", []string{"session", "loop/model"}},
 	{"loop/prompt", []string{"session", "loop/model"}},
 	{"loop/compact", []string{"session", "loop/model"}},
+	{"loop/judge", []string{"session", "loop/model", "loop/tool", "loop/permission"}},
 	{"loop", []string{"loop/...", "session", "hooks"}},
 	// It drives the binary: never loop or acp/agent.
 	{"snapshots", []string{"acp", "session", "loop/model"}},

@@ -238,9 +238,10 @@ func (r *recorder) write(req *model.Request) error {
 		Turn     int                 `json:"turn"`
 		Step     int                 `json:"step"`
 		Attempt  int                 `json:"attempt"`
+		Handler  string              `json:"handler,omitempty"`
 		Head     session.RequestHead `json:"head"`
 		Messages []session.Message   `json:"messages"`
-	}{n, req.Turn, req.Step, req.Attempt, req.Head, req.Messages})
+	}{n, req.Turn, req.Step, req.Attempt, req.Handler, req.Head, req.Messages})
 	if err != nil {
 		return err
 	}

@@ -338,6 +338,7 @@ func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hook
 	h.StatusMessage = f.str("statusMessage")
 	h.Async, h.Rewake = f.flag("async"), f.flag("asyncRewake")
 	h.Async = h.Async || h.Rewake
+	h.RewakeMessage, h.RewakeSummary = f.str("rewakeMessage"), f.str("rewakeSummary")
 	switch once := f.flag("once"); {
 	case once && at.Layer == hooks.LayerSkill:
 		h.Once = true
@@ -352,6 +353,10 @@ func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hook
 		f.bad = append(f.bad, "onFailure must be continue or block")
 	}
 	f.typeFields(h, x)
+	if h.Async && h.Type != "command" {
+		h.Async, h.Rewake = false, false
+		p.fault(where, "async and asyncRewake count for command handlers only; it is waited for")
+	}
 	f.timeout(h)
 	if len(f.bad) > 0 {
 		p.fault(where, "%s; it is ignored", strings.Join(f.bad, "; "))

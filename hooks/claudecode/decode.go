@@ -3,6 +3,7 @@ package claudecode
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -29,6 +30,9 @@ func decode(c *hooks.Call, h *hooks.Handler, exit hooks.Exit) hooks.Answer {
 	}
 	if h.Async {
 		return decodeAsync(h, exit)
+	}
+	if errors.Is(exit.StartErr, hooks.ErrNotAsked) {
+		return hooks.Answer{Decision: hooks.Held, Why: exit.StartErr.Error()}
 	}
 	r := &reading{c: c, h: h, ev: h.Event, exit: exit}
 	if !exit.OK() {
@@ -239,9 +243,10 @@ func decodeAsync(h *hooks.Handler, exit hooks.Exit) hooks.Answer {
 		if reason == "" {
 			reason = hooks.StreamText(stdout)
 		}
-		if strings.TrimSpace(reason) != "" {
-			a.Blocked, a.Reason = true, reason
+		if strings.TrimSpace(reason) == "" {
+			reason = "" // no provider takes it
 		}
+		a.Blocked, a.Reason = reason != "" || h.RewakeMessage != "", reason
 		return a
 	}
 	if len(text) > 0 && text[0] == '{' {

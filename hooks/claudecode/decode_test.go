@@ -267,6 +267,14 @@ func TestDecodeAsync(t *testing.T) {
 			t.Errorf("%s", show(got))
 		}
 	}
+	silent := hooks.Exit{Code: 2, Stderr: []byte(" \n")}
+	if got := decode(bashCall(h.Event), h, silent); got.Blocked || got.Reason != "" {
+		t.Errorf("%s", show(got))
+	}
+	h.RewakeMessage = "lead"
+	if got := decode(bashCall(h.Event), h, silent); !got.Blocked || got.Reason != "" {
+		t.Errorf("%s", show(got))
+	}
 }
 
 func FuzzDecode(f *testing.F) {

@@ -38,10 +38,10 @@ type Config struct {
 	ASCII bool
 
 	// HTTP sends http hooks; nil is a plain client without proxies. MCP and
-	// Prompter serve the other types; where one is nil, its handlers are held.
-	HTTP     *http.Client
-	MCP      hooks.MCPCaller
-	Prompter hooks.Prompter
+	// Judge serve the other types; where one is nil, its handlers are held.
+	HTTP  *http.Client
+	MCP   hooks.MCPCaller
+	Judge hooks.Judge
 }
 
 // DefaultHideEnv are the keys of the model providers that this agent speaks to.
@@ -176,7 +176,7 @@ func (d *Dialect) Match(c *hooks.Call) []*hooks.Handler {
 }
 
 func dedupeKey(h *hooks.Handler, x *ext) string {
-	parts := append([]string{h.Type, h.Command, h.Shell, x.ifText, strconv.FormatBool(h.ExecForm), string(x.input)}, h.Args...)
+	parts := append([]string{h.Type, h.Command, h.Shell, x.model, x.ifText, strconv.FormatBool(h.ExecForm), string(x.input)}, h.Args...)
 	// A repository's env block makes another command of it.
 	for _, k := range sortedKeys(x.env) {
 		parts = append(parts, k+"="+x.env[k])

@@ -131,6 +131,7 @@ func TestConfigFaults(t *testing.T) {
 		{"retired tool", `{"hooks":{"PreToolUse":[{"matcher":"MultiEdit|Edit","hooks":[{"type":"command","command":"x"}]}]}}`, 1, "match Edit"},
 		{"whole MCP server", `{"hooks":{"PreToolUse":[{"matcher":"mcp__memory","hooks":[{"type":"command","command":"x"}]}]}}`, 1, "mcp__memory__.*"},
 		{"event twice", `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"x"}]}],"Stop":[{"hooks":[{"type":"command","command":"y"}]}]}}`, 1, "twice"},
+		{"async on an agent", `{"hooks":{"Stop":[{"hooks":[{"type":"agent","prompt":"x","asyncRewake":true}]}]}}`, 1, "command handlers only"},
 		{"group extras", `{"hooks":{"Stop":[{"id":"a","description":"d","_comment":"c","hooks":[{"type":"command","command":"x","rewakeMessage":"r"}]}]}}`, 1, ""},
 	} {
 		f, problems := ParseFile("/f.json", hooks.LayerUser, []byte(tc.text))

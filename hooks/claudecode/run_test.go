@@ -248,11 +248,11 @@ func TestSpill(t *testing.T) {
 func TestAsyncHooks(t *testing.T) {
 	got := make(chan string, 3)
 	deliver := func(_ *Config, o *hooks.Options) {
-		o.Deliver = func(x hooks.Text, wake bool) { got <- fmt.Sprintf("%s %v", x.Text, wake) }
+		o.Deliver = func(x hooks.Late) { got <- fmt.Sprintf("%s%s %v%s", x.Lead, x.Text.Text, x.Rewake, x.Summary) }
 	}
 	r := newRig(t, settings("PostToolUse",
 		m{"command": `while ! [ -e go ]; do sleep 0.01; done; echo '{"systemMessage":"late"}'`, "async": true},
-		m{"command": `while ! [ -e go ]; do sleep 0.01; done; echo wake >&2; exit 2`, "asyncRewake": true},
+		m{"command": `while ! [ -e go ]; do sleep 0.01; done; echo wake >&2; exit 2`, "asyncRewake": true, "rewakeMessage": "lead ", "rewakeSummary": " summary"},
 		m{"command": `echo '{"async":true,"asyncTimeout":60000}'; while ! [ -e go ]; do sleep 0.01; done; echo '{"systemMessage":"detached"}'`},
 	), deliver)
 	out := r.run(r.tool(hooks.PostToolUse, "bash", `{}`))
@@ -264,7 +264,7 @@ func TestAsyncHooks(t *testing.T) {
 	write(t, filepath.Join(r.dir, "go"), "")
 	all := []string{<-got, <-got, <-got}
 	slices.Sort(all)
-	if strings.Join(all, "|") != "detached false|late false|wake true" {
+	if strings.Join(all, "|") != "detached false|late false|lead wake true summary" {
 		t.Errorf("%v", all)
 	}
 }
@@ -362,48 +362,6 @@ func TestMCPHooks(t *testing.T) {
 	}
 	r = newRig(t, settings("PreToolUse", h("echo")))
 	if out := r.run(r.tool(hooks.PreToolUse, "bash", `{}`)); out.Runs[0].Decision != hooks.Held || len(out.Notices) != 1 {
-		t.Errorf("%+v", out)
-	}
-}
-
-type fakeModel func(model, prompt string) (string, error)
-
-func (f fakeModel) Ask(_ context.Context, model, prompt string) (string, error) {
-	return f(model, prompt)
-}
-
-// CC#32608: a prompt hook that is not content keeps the session going.
-func TestPromptHooks(t *testing.T) {
-	var asked string
-	answer := `{"ok":false,"reason":"run the tests"}`
-	model := func(c *Config, _ *hooks.Options) {
-		c.Prompter = fakeModel(func(model, prompt string) (string, error) { asked = model + "|" + prompt; return answer, nil })
-	}
-	r := newRig(t, settings("Stop", m{"type": "prompt", "prompt": `cost \$5: $ARGUMENTS!`, "model": "small"}), model)
-	c := r.call(hooks.Stop)
-	out := r.run(c)
-	payload, _ := r.d.Payload(c)
-	if !out.Blocked || out.Reasons[0].Text != "run the tests" || !strings.HasPrefix(asked, "small|cost $5: "+strings.TrimSpace(string(payload))+"!") {
-		t.Errorf("%+v %s", out, asked)
-	}
-	for text, want := range map[string]hooks.Decision{
-		"```json\n{\"ok\":true}\n```":                 hooks.Pass,
-		`{"ok":false,"reason":"x","impossible":true}`: hooks.Pass,
-		"I think so":     hooks.Failed,
-		`{"reason":"x"}`: hooks.Failed,
-	} {
-		answer = text
-		if out := r.run(c); out.Runs[0].Decision != want {
-			t.Errorf("%s: %+v", text, out.Runs)
-		}
-	}
-	answer = `{"ok":false,"reason":"no"}`
-	r = newRig(t, settings("PreToolUse", m{"type": "prompt", "prompt": "p"}), model)
-	if out := r.run(r.tool(hooks.PreToolUse, "bash", `{}`)); !out.Halted || out.Decision != hooks.Deny {
-		t.Errorf("%+v", out)
-	}
-	r = newRig(t, settings("PreToolUse", m{"type": "prompt", "prompt": "p", "continueOnBlock": true}), model)
-	if out := r.run(r.tool(hooks.PreToolUse, "bash", `{}`)); out.Halted || out.Decision != hooks.Deny {
 		t.Errorf("%+v", out)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -204,91 +203,4 @@ func lookUp(data any, path string) any {
 		data = m[key]
 	}
 	return data
-}
-
-// ask runs a prompt or agent handler: a model is asked whether things are in
-// order, and its verdict is put in the terms of a hook's JSON answer
-// (Claude Code hooks reference, handlers). An agent handler's evaluator has no tools here: it is asked the
-// same way.
-func (d *Dialect) ask(ctx context.Context, job *hooks.Job) hooks.Exit {
-	select {
-	case d.asking <- struct{}{}:
-		defer func() { <-d.asking }()
-	case <-ctx.Done():
-		return noAnswer("waiting for other prompt hooks: %w", ctx.Err())
-	}
-	x := extOf(job.Handler)
-	text, err := d.cfg.Prompter.Ask(ctx, x.model, promptText(x.prompt, job.Payload))
-	if err != nil {
-		return noAnswer("asking the model: %w", err)
-	}
-	v, err := parseVerdict(text)
-	if err != nil {
-		return noAnswer("the model's answer %q: %w", hooks.Head(text, 200), err)
-	}
-	return hooks.Exit{Stdout: v.answer(job.Handler.Event, x.continueOnBlock)}
-}
-
-const verdictForm = "\n\nAnswer with one JSON object and nothing else: {\"ok\": true} if the condition holds, or {\"ok\": false, \"reason\": \"what is missing\"}. " +
-	"Add \"impossible\": true if it can never hold."
-
-// promptText puts the input in place of $ARGUMENTS, or at the end; \$ is a plain
-// dollar sign.
-func promptText(prompt string, payload []byte) string {
-	const mark = "\x00"
-	input := strings.TrimSuffix(string(payload), "\n")
-	s := strings.ReplaceAll(prompt, `\$`, mark)
-	if strings.Contains(s, "$ARGUMENTS") {
-		s = strings.ReplaceAll(s, "$ARGUMENTS", input)
-	} else {
-		s += "\n\n" + input
-	}
-	return strings.ReplaceAll(s, mark, "$") + verdictForm
-}
-
-type verdict struct {
-	OK         *bool  `json:"ok"`
-	Reason     string `json:"reason"`
-	Impossible bool   `json:"impossible"`
-}
-
-// parseVerdict finds the object in a model's answer, which may have a fence or a
-// sentence round it.
-func parseVerdict(text string) (verdict, error) {
-	var v verdict
-	i, j := strings.IndexByte(text, '{'), strings.LastIndexByte(text, '}')
-	if i < 0 || j < i {
-		return v, errors.New("there is no JSON object in it")
-	}
-	if err := json.Unmarshal([]byte(text[i:j+1]), &v); err != nil {
-		return v, err
-	}
-	if v.OK == nil {
-		return v, errors.New("it does not say \"ok\"")
-	}
-	return v, nil
-}
-
-// answer is what ok:false means on the event.
-func (v verdict) answer(ev hooks.Event, continueOnBlock bool) []byte {
-	w := hooks.NewObject(nil)
-	if *v.OK {
-		return w.Close()
-	}
-	switch ev {
-	case hooks.Stop, hooks.SubagentStop:
-		if v.Impossible {
-			return w.Close()
-		}
-	case hooks.PermissionRequest, hooks.PermissionDenied:
-		return w.Close()
-	case hooks.PreToolUse, hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PostToolBatch:
-		if !continueOnBlock {
-			w.Bool("continue", false)
-			w.Str("stopReason", v.Reason)
-		}
-	}
-	w.Str("decision", "block")
-	w.Str("reason", v.Reason)
-	return w.Close()
 }

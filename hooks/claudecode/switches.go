@@ -110,7 +110,7 @@ func (d *Dialect) switches() {
 			h.Why = "its URL is not among allowedHttpHookUrls"
 		case h.Type == "mcp_tool" && d.cfg.MCP == nil:
 			h.Why = "there are no MCP servers that hooks could call"
-		case (h.Type == "prompt" || h.Type == "agent") && d.cfg.Prompter == nil:
+		case (h.Type == "prompt" || h.Type == "agent") && d.cfg.Judge == nil:
 			h.Why = "there is no model that hooks could ask"
 		case off.yes() && !vetted:
 			if asked == nil {

@@ -127,7 +127,7 @@ func newReplay(t *testing.T, r *row, s setup) *replay {
 	p.problems = append(problems, more...)
 	p.set = hooks.NewEngine(hooks.Options{
 		Dialects: []hooks.Dialect{d}, ProjectDir: proj, SpillDir: filepath.Join(p.root, "spill"),
-		Deliver: func(x hooks.Text, _ bool) { p.later <- x },
+		Deliver: func(x hooks.Late) { p.later <- x.Text },
 	})
 	t.Cleanup(p.set.Close)
 	if s.approve {

@@ -121,6 +121,13 @@ func (r *Rules) Decide(mode string, c Call) Verdict {
 	return Verdict{Decision: Ask}
 }
 
+// Allows reports whether any allow rule is about the tool.
+func (r *Rules) Allows(tool string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.allow, func(r rule) bool { return r.about(tool) })
+}
+
 // Allow remembers an "allow always" for the session. A text that is no rule is
 // not remembered.
 func (r *Rules) Allow(rule string) { r.remember(&r.allow, rule) }

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,6 +49,43 @@ func Locate(env *Env, path string) (Place, error) {
 	}
 	p.Shown = Shown(env, p.Path)
 	return p, nil
+}
+
+// Touched returns where the path in a call's arguments really leads, so that a
+// symlink does not slip past a rule that denies (permission.Call.Paths).
+func Touched(env *Env, input json.RawMessage) []string {
+	var out []string
+	for _, path := range paths(input) {
+		if p, err := Locate(env, path); err == nil && p.Real != "" {
+			out = append(out, p.Real)
+		}
+	}
+	return out
+}
+
+// PathOf returns the path in a call's arguments, "" where there is none.
+func PathOf(input json.RawMessage) string {
+	if ps := paths(input); len(ps) > 0 {
+		return ps[0]
+	}
+	return ""
+}
+
+func paths(input json.RawMessage) []string {
+	var args struct {
+		FilePath string `json:"file_path"`
+		Path     string `json:"path"`
+	}
+	if json.Unmarshal(input, &args) != nil {
+		return nil
+	}
+	var out []string
+	for _, path := range []string{args.FilePath, args.Path} {
+		if path != "" {
+			out = append(out, path)
+		}
+	}
+	return out
 }
 
 // Shown returns an absolute path as results show it.

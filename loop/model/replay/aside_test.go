@@ -58,10 +58,10 @@ func TestHooksHaveTheirOwnAnswers(t *testing.T) {
 	if err := r.Check(); err != nil {
 		t.Error(err)
 	}
-	if got := next(a); !strings.Contains(got, "model call 3 of the hook "+a) {
+	if got := next(a); !strings.Contains(got, "model call 3 is asked for by the hook "+a+", but log.jsonl holds 2") {
 		t.Error(got)
 	}
-	if got := next("codex:Stop:1"); !strings.Contains(got, "but 0 are recorded") {
+	if got := next("codex:Stop:1"); !strings.Contains(got, "but log.jsonl holds 0") {
 		t.Error(got)
 	}
 }

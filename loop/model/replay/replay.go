@@ -213,15 +213,15 @@ func (r *Replay) take(sessionID, handler string) (*call, *model.Error) {
 		s = r.scripts[len(r.bound)]
 		r.bound[sessionID] = s
 	}
-	from, whose := &s.reel, s.name
+	from, by := &s.reel, ""
 	if handler != "" {
-		whose = "the hook " + handler + " of " + s.name
+		by = " by the hook " + handler
 		if from = s.asides[handler]; from == nil {
 			from = &reel{}
 		}
 	}
 	if len(from.rest()) == 0 {
-		return nil, model.Errorf(model.KindReplay, "replaying %s: model call %d of %s is asked for, but %d are recorded: the agent behaved otherwise than when this was recorded", r.path, from.next+1, whose, len(from.calls))
+		return nil, model.Errorf(model.KindReplay, "replaying %s: model call %d is asked for%s, but %s holds %d: the agent behaved otherwise than when this was recorded", r.path, from.next+1, by, s.name, len(from.calls))
 	}
 	c := &from.calls[from.next]
 	from.next++
