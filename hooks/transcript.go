@@ -42,6 +42,9 @@ type Entry struct {
 	Signature  string
 	Tool       *Tool
 	Mode       string
+	// Event is the hook event that an EntrySteering or EntryContext came of, by
+	// the agent's name of it; empty when no hook wrote it.
+	Event Event
 }
 
 // Usage counts tokens.

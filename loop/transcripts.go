@@ -169,8 +169,10 @@ func (x *entries) of(ev session.Event) []hooks.Entry {
 	case *session.UserMessage:
 		e.Kind, e.Text = hooks.EntryUser, promptText(d.Content)
 	case *session.SteeringMessage:
+		e.Event = hookEvent(d.Source)
 		return texts(e, hooks.EntrySteering, d.Content)
 	case *session.ContextMessage:
+		e.Event = hookEvent(d.Source)
 		return texts(e, hooks.EntryContext, d.Content)
 	case *session.AssistantMessage:
 		return x.assistant(e, d)
@@ -200,6 +202,13 @@ func (x *entries) of(ev session.Event) []hooks.Entry {
 		return nil
 	}
 	return []hooks.Entry{e}
+}
+
+func hookEvent(s session.Source) hooks.Event {
+	if s.Kind != session.SourceHook {
+		return ""
+	}
+	return hooks.Event(s.Event)
 }
 
 func texts(e hooks.Entry, kind hooks.EntryKind, content []session.Block) []hooks.Entry {

@@ -23,3 +23,22 @@ func TestTranscriptEntriesKnowModelAndMode(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// A text that a hook gave names its event; the agent's own has none.
+func TestTranscriptEntriesKnowTheHookEvent(t *testing.T) {
+	text := []session.Block{session.Text("x")}
+	hook := func(ev string) session.Source { return session.Source{Kind: session.SourceHook, Event: ev} }
+	var x entries
+	for _, tc := range []struct {
+		data session.Data
+		want hooks.Event
+	}{
+		{&session.SteeringMessage{Content: text, Source: hook("Stop")}, hooks.Stop},
+		{&session.ContextMessage{Content: text, Source: hook("SessionStart")}, hooks.SessionStart},
+		{&session.ContextMessage{Content: text, Source: session.Source{Kind: session.SourceAgent, Event: "Stop"}}, ""},
+	} {
+		if got := x.of(session.Event{Data: tc.data}); len(got) != 1 || got[0].Event != tc.want {
+			t.Errorf("%T: %+v, want event %q", tc.data, got, tc.want)
+		}
+	}
+}

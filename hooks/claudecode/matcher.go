@@ -133,10 +133,11 @@ func retired(ev hooks.Event, m *matcher) string {
 	}
 	for _, n := range m.exact {
 		switch {
-		case n == "MultiEdit":
+		case n == "MultiEdit" && !slices.Contains(m.exact, "Edit"):
+			// Beside Edit it is the rest of older versions and harms nobody.
 			return "there is no MultiEdit any more: match Edit"
 		case strings.HasPrefix(n, "mcp__") && strings.Count(n, "__") == 1:
-			return n + " is an exact name and matches no tool: write " + n + "__.*"
+			return n + " is an exact name and matches no tool: write " + strings.TrimSuffix(n, "__") + "__.*"
 		}
 	}
 	return ""

@@ -48,9 +48,16 @@ func (t *transcriber) Append(dst []byte, e *hooks.Entry) ([]byte, error) {
 	switch e.Kind {
 	case hooks.EntryUser:
 		dst = t.user(dst, e, e.Text, func(w *hooks.ObjectWriter) { w.OptStr("permissionMode", e.Mode) })
-	case hooks.EntrySteering, hooks.EntryContext:
-		// isMeta marks what no person typed.
-		dst = t.user(dst, e, e.Text, func(w *hooks.ObjectWriter) { w.Bool("isMeta", true) })
+	case hooks.EntrySteering:
+		// isMeta marks what no person typed, and so does the vendor's heading, by
+		// which readers tell it from a prompt (public samples of 2.1.266).
+		text := e.Text
+		if e.Event == hooks.Stop {
+			text = "Stop hook feedback:\n" + text
+		}
+		dst = t.user(dst, e, text, func(w *hooks.ObjectWriter) { w.Bool("isMeta", true) })
+	case hooks.EntryContext:
+		dst = t.context(dst, e)
 	case hooks.EntryText, hooks.EntryReasoning, hooks.EntryToolUse:
 		dst = t.assistant(dst, e)
 	case hooks.EntryToolResult:
@@ -104,6 +111,27 @@ func (t *transcriber) user(dst []byte, e *hooks.Entry, text string, tail func(*h
 			w.Str("content", text)
 		})
 	}, tail)
+}
+
+// context writes what was put beside the conversation. It is no user line:
+// readers would take it for a prompt (public samples of 2.1.207 to 2.1.293).
+func (t *transcriber) context(dst []byte, e *hooks.Entry) []byte {
+	return t.line(dst, e, "attachment", func(w *hooks.ObjectWriter) {
+		w.Object("attachment", func(w *hooks.ObjectWriter) {
+			if e.Event == "" {
+				w.Str("type", "nested_memory")
+				w.Object("content", func(w *hooks.ObjectWriter) {
+					w.Str("type", "Project")
+					w.Str("content", e.Text)
+				})
+				return
+			}
+			w.Str("type", "hook_additional_context")
+			w.Value("content", []string{e.Text})
+			w.Str("hookName", string(e.Event))
+			w.Str("hookEvent", string(e.Event))
+		})
+	}, nil)
 }
 
 // assistant writes one content block; the blocks of a message share its id. The

@@ -24,13 +24,15 @@ func TestTranscript(t *testing.T) {
 	entries := []hooks.Entry{
 		{Kind: hooks.EntryTurnStart, Seq: 1},
 		{Kind: hooks.EntryUser, Seq: 2, Text: "do <it> é", Mode: "default"},
-		{Kind: hooks.EntryContext, Seq: 3, Text: "ctx"},
+		{Kind: hooks.EntryContext, Seq: 3, Text: "ctx", Event: hooks.UserPromptSubmit},
+		{Kind: hooks.EntryContext, Seq: 3, Text: "be <brief>"},
 		{Kind: hooks.EntryReasoning, Seq: 4, MessageID: "M", Text: "hm", Signature: "sig"},
 		{Kind: hooks.EntryText, Seq: 4, MessageID: "M", Text: "ok"},
 		{Kind: hooks.EntryToolUse, Seq: 4, MessageID: "M", Tool: tool, Last: true, StopReason: "tool_use", Usage: hooks.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}},
 		{Kind: hooks.EntryToolResult, Seq: 5, Tool: &done},
 		{Kind: hooks.EntryToolResult, Seq: 6, Tool: &failed},
-		{Kind: hooks.EntrySteering, Seq: 7, Text: "go on"},
+		{Kind: hooks.EntrySteering, Seq: 7, Text: "go on", Event: hooks.Stop},
+		{Kind: hooks.EntrySteering, Seq: 7, Text: "not hooked"},
 		{Kind: hooks.EntrySummary, Seq: 8, Text: "summary"},
 		{Kind: hooks.EntryTitle, Seq: 9, Text: "Title"},
 		{Kind: hooks.EntryTurnEnd, Seq: 10},
@@ -66,13 +68,20 @@ func TestTranscript(t *testing.T) {
 	}
 	// What readers in the wild rely on: a chain of parents, one id a line.
 	parent, ids := "", map[string]bool{}
+	var prompts []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(string(got), "\n"), "\n") {
 		var l struct {
-			Type, UUID, LeafUUID string
-			ParentUUID           *string
+			Type, UUID, LeafUUID     string
+			ParentUUID               *string
+			IsMeta, IsCompactSummary bool
+			Message                  struct{ Content json.RawMessage }
 		}
 		if err := json.Unmarshal([]byte(line), &l); err != nil {
 			t.Fatalf("%v: %s", err, line)
+		}
+		// A user line that is neither marked nor a tool's result is a prompt.
+		if l.Type == "user" && !l.IsMeta && !l.IsCompactSummary && l.Message.Content[0] == '"' {
+			prompts = append(prompts, string(l.Message.Content))
 		}
 		if l.Type == "summary" {
 			if l.LeafUUID != parent {
@@ -84,6 +93,18 @@ func TestTranscript(t *testing.T) {
 			t.Errorf("the chain breaks at %s", line)
 		}
 		ids[l.UUID], parent = true, l.UUID
+	}
+	if len(prompts) != 1 || prompts[0] != `"do <it> é"` {
+		t.Errorf("what readers take for prompts: %s", prompts)
+	}
+	for _, want := range []string{
+		`"type":"attachment","attachment":{"type":"hook_additional_context","content":["ctx"],"hookName":"UserPromptSubmit","hookEvent":"UserPromptSubmit"}`,
+		`"content":"Stop hook feedback:\ngo on"},"uuid"`,
+		`"content":"not hooked"`,
+	} {
+		if !bytes.Contains(got, []byte(want)) {
+			t.Errorf("no %s", want)
+		}
 	}
 	if !bytes.Contains(got, []byte(`"role":"assistant"`)) || !bytes.Contains(got, []byte(`"name":"Edit","input":{"file_path":"/home/u/my.proj/a"`)) {
 		t.Error("not in the form that hooks grep for")
