@@ -109,7 +109,9 @@ type Call struct {
 	// SessionEnd's (other, clear, logout, prompt_input_exit) and
 	// PermissionDenied's text.
 	Source, Reason string
-	Prompt         string
+	// Prompt is what the model is to see. Typed is what the person typed in its
+	// place: a slash command that is a file; empty when they are the same.
+	Prompt, Typed string
 	// Tool is the call that a tool event is about; Tools are PostToolBatch's.
 	Tool  *Tool
 	Tools []Tool

@@ -318,18 +318,41 @@ func TestAlwaysAnswersAreRemembered(t *testing.T) {
 }
 
 func TestCommandExpansionHookBlocks(t *testing.T) {
+	typed := Typed{Name: "review", Args: "main", Text: "/review main"}
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, text("never"))
 		r.hooks.on[hooks.UserPromptExpand] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
-			if fmt.Sprint(c.Fields["command_name"], c.Fields["command_args"]) != "reviewmain" {
-				t.Errorf("fields %v", c.Fields)
+			if fmt.Sprint(c.Fields["command_name"], c.Fields["command_args"]) != "reviewmain" || c.Typed != "/review main" {
+				t.Errorf("fields %v, typed %q", c.Fields, c.Typed)
 			}
 			return &hooks.Outcome{Blocked: true, Reasons: []hooks.Text{hookText("not here")}}
 		}
 		slot, _ := r.Admit(t.Context())
-		end, err := slot.Command("review", "main", []session.Block{session.Text("Review main.")}, session.Source{Kind: "user"})
+		end, err := slot.Command(typed, []session.Block{session.Text("Review main.")}, session.Source{Kind: "user"})
 		if err != nil || end.Kind != session.EndBlocked || end.Message != "not here" || r.model.calls() != 0 {
 			t.Fatalf("got %+v, %v", end, err)
+		}
+	})
+}
+
+// UserPromptSubmit hooks get both what was typed and what it stands for.
+func TestCommandIsSubmittedWithWhatWasTyped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, text("ok"), text("ok"))
+		var got []string
+		r.hooks.on[hooks.UserPromptSubmit] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+			got = append(got, c.Typed+"|"+c.Prompt)
+			return &hooks.Outcome{}
+		}
+		slot, _ := r.Admit(t.Context())
+		if _, err := slot.Command(Typed{Name: "review", Text: "/review"}, []session.Block{session.Text("Review main.")}, session.Source{Kind: "user"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.prompt("plain"); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Join(got, " ") != "/review|Review main. |plain" {
+			t.Errorf("got %q", got)
 		}
 	})
 }

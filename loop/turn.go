@@ -20,6 +20,8 @@ type turn struct {
 	cancel context.CancelCauseFunc
 
 	id, promptID string
+	// typed is the slash command that the prompt stands for, as it was typed.
+	typed string
 	// steers waits for the next point at which a message may stand.
 	steers []steer
 	// contexts are hook contexts of the step's tool calls: they follow all of
@@ -64,17 +66,22 @@ func (sl *Slot) Prompt(content []session.Block, src session.Source) (session.End
 	})
 }
 
+// Typed is a slash command that stands for a prompt: its name without the slash,
+// what came after, and the whole as the person typed it.
+type Typed struct{ Name, Args, Text string }
+
 // Command runs a turn on the prompt that a slash command stands for, when
 // UserPromptExpansion hooks let it.
-func (sl *Slot) Command(name, args string, content []session.Block, src session.Source) (session.EndReason, error) {
+func (sl *Slot) Command(c Typed, content []session.Block, src session.Source) (session.EndReason, error) {
 	t := sl.t
+	t.typed = c.Text
 	return t.own(func() (session.EndReason, error) {
 		return t.run(func() (session.EndReason, error) {
 			if end, err := t.prepare(); end != nil || err != nil {
 				return orNone(end), err
 			}
-			out, err := t.fire(&hooks.Call{Event: hooks.UserPromptExpand, Prompt: promptText(content), Fields: map[string]any{
-				"expansion_type": "slash_command", "command_name": name, "command_args": args,
+			out, err := t.fire(&hooks.Call{Event: hooks.UserPromptExpand, Prompt: promptText(content), Typed: t.typed, Fields: map[string]any{
+				"expansion_type": "slash_command", "command_name": c.Name, "command_args": c.Args,
 			}})
 			if err != nil {
 				return session.EndReason{}, err
@@ -342,7 +349,7 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	if err := t.joinServers(); err != nil {
 		return nil, err
 	}
-	out, err := t.fire(&hooks.Call{Event: hooks.UserPromptSubmit, Prompt: promptText(content)})
+	out, err := t.fire(&hooks.Call{Event: hooks.UserPromptSubmit, Prompt: promptText(content), Typed: t.typed})
 	if err != nil {
 		return nil, err
 	}

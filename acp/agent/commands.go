@@ -186,7 +186,7 @@ func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string,
 	if c.path != "" {
 		body := expand(c.path, args)
 		prompt := append([]session.Block{session.Text(body)}, content[1:]...)
-		return slot.Command(c.name, args, prompt, session.Source{Kind: session.SourceUser, Name: "/" + c.name})
+		return slot.Command(loop.Typed{Name: c.name, Args: args, Text: content[0].Text}, prompt, session.Source{Kind: session.SourceUser, Name: "/" + c.name})
 	}
 	say := func(format string, a ...any) (session.EndReason, error) {
 		return slot.Tell(session.Notice{Severity: "info", Text: fmt.Sprintf(format, a...), Source: session.Source{Kind: session.SourceAgent, Name: "/" + c.name}})

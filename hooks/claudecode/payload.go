@@ -122,7 +122,7 @@ func eventMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 	case hooks.SessionEnd:
 		w.Str("reason", c.Reason)
 	case hooks.UserPromptSubmit:
-		w.Str("prompt", c.Prompt)
+		w.Str("prompt", typed(c))
 	case hooks.PreToolUse, hooks.PermissionRequest, hooks.PermissionDenied, hooks.PostToolUse, hooks.PostToolUseFailure:
 		toolMembers(w, ev, c)
 	case hooks.PostToolBatch:
@@ -153,7 +153,7 @@ func eventMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 	}
 	switch ev {
 	case hooks.UserPromptExpand:
-		w.Str("prompt", c.Prompt)
+		w.Str("prompt", typed(c))
 	case hooks.Stop, hooks.SubagentStop:
 		if c.LastAssistantMessage != nil {
 			w.Str("last_assistant_message", *c.LastAssistantMessage)
@@ -165,6 +165,15 @@ func eventMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 			w.Str("last_assistant_message", *c.LastAssistantMessage)
 		}
 	}
+}
+
+// typed is the prompt as the person typed it: hooks tell commands by the slash
+// (Claude Code hooks reference, UserPromptExpansion: the original prompt).
+func typed(c *hooks.Call) string {
+	if c.Typed != "" {
+		return c.Typed
+	}
+	return c.Prompt
 }
 
 func listField(w *hooks.ObjectWriter, c *hooks.Call, name string) {

@@ -118,9 +118,10 @@ func payloadCalls() []struct {
 		c.Fields = map[string]any{"from_model": "a", "to_model": "b", "source": "command"}
 	})
 	add("UserPromptExpansion", hooks.UserPromptExpand, func(c *hooks.Call) {
-		c.Prompt = "full"
+		c.Prompt, c.Typed = "full", "/x y"
 		c.Fields = map[string]any{"expansion_type": "slash_command", "command_name": "x", "command_args": "y"}
 	})
+	add("UserPromptSubmit of a command", hooks.UserPromptSubmit, func(c *hooks.Call) { c.Prompt, c.Typed = "full", "/x y" })
 	add("Elicitation", hooks.Elicitation, func(c *hooks.Call) { c.Fields = map[string]any{"mcp_server_name": "s", "message": "m"} })
 	return out
 }
