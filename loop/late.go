@@ -143,9 +143,27 @@ func (t *turn) takeDue(atStop bool) (bool, error) {
 	return true, t.s.append(lateData(late, false)...)
 }
 
+// refresh brings the hooks up to date and tells the person what is wrong with
+// their files. It is for the points of a turn at which no hook runs: before a
+// prompt, a model request, a stop.
+func (t *turn) refresh() error {
+	if err := t.reload(); err != nil {
+		return err
+	}
+	s := t.s
+	for i := range s.cfg.Notices {
+		if err := s.append(&s.cfg.Notices[i]); err != nil {
+			return err
+		}
+	}
+	s.cfg.Notices = nil
+	return nil
+}
+
 // reload reads the hooks anew when their files have changed. The hooks in force
 // are told first (ConfigChange), file by file; one that objects keeps them in
-// force until a file changes again.
+// force until a file changes again. What a repository has added meanwhile is held
+// back, and asked about with the next prompt.
 func (t *turn) reload() error {
 	s := t.s
 	if s.cfg.Reload == nil {
@@ -156,23 +174,22 @@ func (t *turn) reload() error {
 		return nil
 	}
 	s.cfg.Notices = append(s.cfg.Notices, re.Notices...)
-	refused := false
+	var refused []session.Data
+	policy := false
 	for _, file := range slices.Sorted(maps.Keys(re.Changed)) {
 		out, err := t.fire(&hooks.Call{Event: hooks.ConfigChange, Fields: map[string]any{"source": re.Changed[file], "file_path": file}})
 		if err != nil {
 			return err
 		}
-		if !out.Blocked {
-			continue
-		}
-		refused = true
-		n := &session.Notice{Severity: "warning", Text: "Hooks stay as they were: a hook refused the change of " + file + ": " + blockText(out), Source: session.Source{Kind: session.SourceAgent}}
-		if err := s.append(n); err != nil {
-			return err
+		policy = policy || re.Changed[file] == "policy_settings"
+		if out.Blocked {
+			refused = append(refused, &session.Notice{Severity: "warning", Text: "Hooks stay as they were: a hook refused the change of " + file + ": " + blockText(out), Source: session.Source{Kind: session.SourceAgent}})
 		}
 	}
-	if !refused {
-		s.cfg.Hooks, s.cfg.Trust, s.trustAsked = re.Hooks, re.Trust, false
+	// An administrator's change is not for a hook to refuse, nor what comes with it.
+	if len(refused) > 0 && !policy {
+		return s.append(refused...)
 	}
+	s.cfg.Hooks, s.cfg.Trust, s.trustAsked = re.Hooks, re.Trust, false
 	return nil
 }

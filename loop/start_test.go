@@ -155,6 +155,59 @@ func TestConfigChangeRefused(t *testing.T) {
 	}
 }
 
+// An administrator's change counts whatever a hook says of it.
+func TestReloadOfPolicyIsNotRefused(t *testing.T) {
+	r := newRig(t, nil, text("one"))
+	r.hooks.on[hooks.ConfigChange] = func(context.Context, *hooks.Call) *hooks.Outcome {
+		return &hooks.Outcome{Blocked: true, Reasons: []hooks.Text{hookText("not today")}}
+	}
+	next := &fakeHooks{on: map[hooks.Event]func(context.Context, *hooks.Call) *hooks.Outcome{}}
+	r.cfg.Reload = func() (Reloaded, bool) {
+		return Reloaded{Hooks: next, Changed: map[string]string{"/etc/x": "policy_settings", "/h/settings.json": "user_settings"}}, true
+	}
+	if _, err := r.prompt("one"); err != nil {
+		t.Fatal(err)
+	}
+	if r.cfg.Hooks != hooks.Engine(next) {
+		t.Error("the new hooks are not in force")
+	}
+}
+
+// What changes while a turn runs counts from its next step on: a stop hook that
+// a tool call has written decides about this very turn.
+func TestReloadWithinATurn(t *testing.T) {
+	written := false
+	write := &fakeTool{name: "bash", run: func(context.Context, *tool.Env, string) tool.Result { written = true; return tool.Text("ok") }}
+	r := newRig(t, []tool.Tool{write}, calls(call("c1", "bash", `{"command":"echo"}`)), text("done"), text("again"))
+	stops := 0
+	next := &fakeHooks{on: map[hooks.Event]func(context.Context, *hooks.Call) *hooks.Outcome{
+		hooks.Stop: func(context.Context, *hooks.Call) *hooks.Outcome {
+			if stops++; stops > 1 {
+				return &hooks.Outcome{}
+			}
+			return &hooks.Outcome{Blocked: true, Reasons: []hooks.Text{hookText("go on")}}
+		},
+	}}
+	r.cfg.Reload = func() (Reloaded, bool) {
+		if !written {
+			return Reloaded{}, false
+		}
+		written = false
+		return Reloaded{Hooks: next, Notices: []session.Notice{{Severity: "warning", Text: "something of the new file"}}}, true
+	}
+	if _, err := r.prompt("go"); err != nil {
+		t.Fatal(err)
+	}
+	told := false
+	for _, ev := range r.watch.events {
+		n, ok := ev.Data.(*session.Notice)
+		told = told || ok && n.Text == "something of the new file"
+	}
+	if stops != 2 || !told {
+		t.Errorf("the new stop hook ran %d times; told: %v", stops, told)
+	}
+}
+
 // A PermissionRequest hook's allow does not carry a rewritten call past a rule
 // that denies; PermissionDenied hooks may invite another try.
 func TestPermissionRequestRewriteMeetsRules(t *testing.T) {

@@ -254,6 +254,9 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 		}
 		action, kind := Next(t.s.state, t.s.cfg.Limits)
 		if action == CallModel || action == AtStop {
+			if err := t.refresh(); err != nil {
+				return session.EndReason{}, err
+			}
 			if took, err := t.takeDue(action == AtStop); err != nil {
 				return session.EndReason{}, err
 			} else if took {
@@ -324,15 +327,9 @@ func (t *turn) prepare() (*session.EndReason, error) {
 		return nil, nil // done for this turn
 	}
 	t.promptID = s.cfg.NewID()
-	if err := t.reload(); err != nil {
+	if err := t.refresh(); err != nil {
 		return nil, err
 	}
-	for i := range s.cfg.Notices {
-		if err := s.append(&s.cfg.Notices[i]); err != nil {
-			return nil, err
-		}
-	}
-	s.cfg.Notices = nil
 	if err := t.askTrust(); err != nil {
 		return nil, err
 	}
