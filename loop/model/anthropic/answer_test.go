@@ -1,84 +1,16 @@
 package anthropic
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
+	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
 )
-
-// result is what a consumer gets of one stream.
-type result struct {
-	chunks []session.Chunk
-	err    error
-}
-
-func collect(seq func(func(session.Chunk, error) bool)) result {
-	var r result
-	for c, err := range seq {
-		if err != nil {
-			r.err = err
-			continue
-		}
-		r.chunks = append(r.chunks, c)
-	}
-	return r
-}
-
-func (r result) blocks() []session.Block {
-	var a session.Assembler
-	for i := range r.chunks {
-		a.Add(&r.chunks[i])
-	}
-	return a.Blocks(true)
-}
-
-// String writes a result in one line a block, for comparing.
-func (r result) String() string {
-	var a session.Assembler
-	var out strings.Builder
-	for i := range r.chunks {
-		a.Add(&r.chunks[i])
-	}
-	for _, b := range a.Blocks(true) {
-		switch b.Type {
-		case session.BlockToolCall:
-			fmt.Fprintf(&out, "call %s %s %s\n", b.ID, b.Name, b.Arguments)
-		case session.BlockReasoning:
-			fmt.Fprintf(&out, "reasoning %q sig=%q red=%q\n", b.Text, b.Signature, b.Redacted)
-		default:
-			fmt.Fprintf(&out, "%s %q\n", b.Type, b.Text)
-		}
-	}
-	if u := a.Usage(); u != nil {
-		fmt.Fprintf(&out, "usage in=%d out=%d read=%d write=%d reason=%d\n", u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens)
-	}
-	var e *model.Error
-	switch {
-	case errors.As(r.err, &e):
-		fmt.Fprintf(&out, "error %s %d retryable=%v\n", e.Kind, e.Status, e.Retryable)
-	case r.err != nil:
-		fmt.Fprintf(&out, "error %v\n", r.err)
-	default:
-		fmt.Fprintf(&out, "finish %s\n", a.Finish())
-	}
-	return out.String()
-}
-
-// decode runs the decoder over a body, without HTTP.
-func decode(r io.Reader) result {
-	e := &wire.Endpoint{Name: "test", Host: "test"}
-	return collect(e.Decode(r, func(y *wire.Yield) wire.Answer { return newAnswer(y, e, &model.Request{}) }))
-}
 
 // sse makes a stream of events, named as the API names them.
 func sse(events ...string) string {
@@ -98,25 +30,26 @@ const (
 )
 
 func text(s string) string {
-	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + string(session.AppendString(nil, s)) + `}}`
+	return `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":` + wiretest.Quote(s) + `}}`
 }
 
 func stop(reason string) string {
 	return `{"type":"message_delta","delta":{"stop_reason":"` + reason + `"},"usage":{"output_tokens":5}}`
 }
 
-// answered is a whole answer with the text x.
-func answered(reason string) string {
-	return sse(msgStart, textStart, text("x"), blockStop, stop(reason), msgStop)
-}
+var begun = sse(msgStart, textStart, text("x"))
+
+// rest ends what has begun, answered is both.
+func rest(reason string) string     { return sse(blockStop, stop(reason), msgStop) }
+func answered(reason string) string { return begun + rest(reason) }
 
 const xUsage = "text \"x\"\nusage in=9 out=5 read=0 write=0 reason=0\n"
 
 var wholeStop = xUsage + "finish stop\n"
 
 // fixture is testdata/sse/tools.sse and what it says.
-const fixtureWant = `reasoning "Two files; I need both.\n" sig="EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds+/=" red=""
-reasoning "" sig="" red="EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIwxtE3rAFBa8cr3qpP"
+const fixtureWant = `reasoning "Two files; I need both.\n" sig="EqQBCgIYAhIM1gbcDa9GJwZA2b3hGgxBdjrkzLoky3dl1pkiMOYds+/="
+reasoning "" red="EmwKAhgBEgy3va3pzix/LafPsn4aDFIT2Xlxh0L5L8rLVyIwxtE3rAFBa8cr3qpP"
 text "I read both 😀 & more"
 call toolu_01T1x1fJ34qAmk2tNTrN7Up6 read {"file_path": "/w/a.go"}
 call toolu_02 noop {}
@@ -124,19 +57,10 @@ usage in=12 out=89 read=20480 write=348 reason=31
 finish tool-calls
 `
 
-func fixture(t testing.TB) string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/sse/tools.sse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+func fixture(t testing.TB) wiretest.Stream { return wiretest.Captured(t, "tools", fixtureWant) }
 
 // quirks are streams as servers send them, and what they mean.
-var quirks = []struct {
-	name, body, want string
-}{
+var quirks = []wiretest.Stream{
 	{"plain", answered("end_turn"), wholeStop},
 	{"stop sequence", answered("stop_sequence"), wholeStop},
 	{"max tokens", answered("max_tokens"), xUsage + "finish max-tokens\n"},
@@ -166,11 +90,11 @@ var quirks = []struct {
 		"thinking left out, signed", sse(msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"","signature":""}}`,
 			`{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"ab"}}`, `{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"cd"}}`,
 			blockStop, strings.ReplaceAll(textStart, ":0", ":1"), strings.ReplaceAll(text("x"), ":0", ":1"), stop("end_turn"), msgStop),
-		"reasoning \"\" sig=\"abcd\" red=\"\"\n" + wholeStop,
+		"reasoning \"\" sig=\"abcd\"\n" + wholeStop,
 	},
 	{
 		"no stops", sse(msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"thinking","thinking":"h","signature":"s"}}`, textStart, text("x"), stop("end_turn")),
-		"reasoning \"h\" sig=\"s\" red=\"\"\n" + wholeStop,
+		"reasoning \"h\" sig=\"s\"\n" + wholeStop,
 	},
 	{"no start", sse(msgStart, text("x"), stop("end_turn"), msgStop), wholeStop},
 	{"text in the start", sse(msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"x"}}`, blockStop, stop("end_turn"), msgStop), wholeStop},
@@ -202,7 +126,7 @@ var quirks = []struct {
 	{"error as JSON", `{"type":"error","error":{"type":"not_found_error","message":"model: nope"}}`, "error model_not_found 0 retryable=false\n"},
 	{
 		"answer as JSON", `{"id":"m","type":"message","role":"assistant","content":[{"type":"thinking","thinking":"h","signature":"s"},{"type":"text","text":"x"},{"type":"tool_use","id":"a","name":"f","input":{"k": 1}}],"stop_reason":"tool_use","usage":{"input_tokens":9,"output_tokens":5}}`,
-		"reasoning \"h\" sig=\"s\" red=\"\"\ntext \"x\"\ncall a f {\"k\": 1}\nusage in=9 out=5 read=0 write=0 reason=0\nfinish tool-calls\n",
+		"reasoning \"h\" sig=\"s\"\ntext \"x\"\ncall a f {\"k\": 1}\nusage in=9 out=5 read=0 write=0 reason=0\nfinish tool-calls\n",
 	},
 	{"JSON of something else", `{"hello":"world"}`, "error malformed_response 0 retryable=true\n"},
 	{"page", "<!DOCTYPE html><p>Sign in", "error malformed_response 0 retryable=false\n"},
@@ -216,83 +140,27 @@ var quirks = []struct {
 	},
 }
 
-func TestFixture(t *testing.T) {
-	if diff := cmp.Diff(fixtureWant, decode(strings.NewReader(fixture(t))).String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestQuirks(t *testing.T) {
-	for _, q := range quirks {
-		t.Run(q.name, func(t *testing.T) {
-			if diff := cmp.Diff(q.want, decode(strings.NewReader(q.body)).String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if diff := cmp.Diff(q.want, decode(iotest.OneByteReader(strings.NewReader(q.body))).String()); diff != "" {
-				t.Errorf("one byte at a time: -want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestSplitAnywhere reads each stream in two parts, split at each byte: what is
-// heard must not depend on how the network cuts.
-func TestSplitAnywhere(t *testing.T) {
-	try := func(name, body, want string) {
-		for i := range len(body) {
-			r := io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:]))
-			if got := decode(r).String(); got != want {
-				t.Fatalf("%s split at %d of %d:\n%s", name, i, len(body), cmp.Diff(want, got))
-			}
-		}
-	}
-	try("fixture", fixture(t), fixtureWant)
-	for _, q := range quirks {
-		try(q.name, q.body, q.want)
-	}
-}
+func TestStreams(t *testing.T) { messages.With(fixture(t)).Means(t) }
 
 // TestCutAnywhere ends a stream at each byte: before the stop reason is there the
-// answer is not whole, after it it is. Text that came is never taken back, and a
-// signature is whole or missing.
+// answer is not whole, after it it is.
 func TestCutAnywhere(t *testing.T) {
-	body := fixture(t)
+	body := fixture(t).Body
 	line := body[strings.Index(body, `{"type":"message_delta"`):]
 	line = line[:strings.Index(line, "\n")]
-	whole := strings.Index(body, line) + len(strings.TrimRight(line, " "))
-	for i := range len(body) {
-		for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
-			r := decode(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
-			var e *model.Error
-			switch {
-			case i < whole:
-				if !errors.As(r.err, &e) || e.Kind != model.KindStreamClosed || !e.Retryable {
-					t.Fatalf("cut at %d (%v): %s", i, end, r)
-				}
-			case r.err != nil || r.String() != fixtureWant:
-				t.Fatalf("cut at %d (%v), after the stop reason: %s", i, end, r)
-			}
-			for _, b := range r.blocks() {
-				switch {
-				case b.Type == session.BlockText && !strings.HasPrefix("I read both 😀 & more", b.Text),
-					b.Type == session.BlockReasoning && !strings.HasPrefix("Two files; I need both.\n", b.Text),
-					b.Signature != "" && !strings.Contains(fixtureWant, `"`+b.Signature+`"`),
-					b.Redacted != "" && !strings.Contains(fixtureWant, `"`+b.Redacted+`"`):
-					t.Fatalf("cut at %d: %+v", i, b)
-				}
-			}
-		}
-	}
+	messages.Cut(t, body, strings.Index(body, line)+len(strings.TrimRight(line, " ")))
 }
 
+func FuzzDecoder(f *testing.F) { messages.With(fixture(f)).FuzzDecoder(f) }
+
 func TestHundredsOfArgumentPieces(t *testing.T) {
-	args := `{"content":"` + strings.Repeat("0123456789", 200) + `"}`
+	pieces, args := wiretest.Pieces()
 	events := []string{msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"write","input":{}}}`}
-	for i := 0; i < len(args); i += 5 {
-		events = append(events, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+string(session.AppendString(nil, args[i:min(i+5, len(args))]))+`}}`)
+	for _, p := range pieces {
+		events = append(events, `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+p+`}}`)
 	}
 	events = append(events, blockStop, stop("tool_use"), msgStop)
-	if got, want := decode(strings.NewReader(sse(events...))).String(), "call a write "+args+"\nusage in=9 out=5 read=0 write=0 reason=0\nfinish tool-calls\n"; got != want {
+	if got, want := messages.Read(strings.NewReader(sse(events...))).String(), "call a write "+args+"\nusage in=9 out=5 read=0 write=0 reason=0\nfinish tool-calls\n"; got != want {
 		t.Error(cmp.Diff(want, got))
 	}
 }
@@ -301,9 +169,9 @@ func TestHundredsOfArgumentPieces(t *testing.T) {
 // nothing, truly; elsewhere that is a fault.
 func TestSilenceAfterTools(t *testing.T) {
 	e := &wire.Endpoint{Name: "test"}
-	req := &model.Request{Messages: []session.Message{toolResult("a", session.Text("done"))}}
-	r := collect(e.Decode(strings.NewReader(sse(msgStart, stop("end_turn"), msgStop)), func(y *wire.Yield) wire.Answer { return newAnswer(y, e, req) }))
-	if r.err != nil || !strings.HasSuffix(r.String(), "finish stop\n") {
+	req := &model.Request{Messages: []session.Message{wiretest.ToolResult("a", session.Text("done"))}}
+	r := wiretest.Collect(e.Decode(strings.NewReader(sse(msgStart, stop("end_turn"), msgStop)), func(y *wire.Yield) wire.Answer { return newAnswer(y, e, req) }))
+	if r.Err != nil || !strings.HasSuffix(r.String(), "finish stop\n") {
 		t.Error(r)
 	}
 }

@@ -29,17 +29,9 @@ func writing(t testing.TB, cfg Config, refused func() bool) wiretest.Writing {
 func TestHistoryChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := func() bool { return r.IntN(16) == 0 }
-	official := wiretest.Wire{Provider: "anthropic", Models: []string{"claude-opus-5-5", "claude-haiku-4-5"}}
-	official.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
+	messages.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
 	gateway := wiretest.Wire{Provider: "gate", Models: []string{"m", "n"}}
 	gateway.Histories(t, func() wiretest.Writing {
 		return writing(t, Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
-	})
-}
-
-func BenchmarkEncodeNext(b *testing.B) {
-	w := wiretest.Wire{Provider: "anthropic", Models: []string{"claude-opus-5-5"}}
-	w.EncodeNext(b, func() wiretest.Writing {
-		return writing(b, Config{APIKey: "k"}, func() bool { return false })
 	})
 }

@@ -1,7 +1,6 @@
 package anthropic
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -121,13 +120,9 @@ func (w *writer) tools() error {
 		w.raw(`,"description":`)
 		w.str(t.Description)
 		w.raw(`,"input_schema":`)
-		switch {
-		case len(t.Parameters) == 0:
-			w.raw(`{"type":"object","properties":{}}`)
-		case !json.Valid(t.Parameters):
-			return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
-		default:
-			w.dst = append(w.dst, t.Parameters...)
+		var err error
+		if w.dst, err = wire.AppendSchema(w.dst, &t); err != nil {
+			return err
 		}
 		if i == len(tools)-1 {
 			// A system prompt that changes leaves the tools cached.

@@ -1,11 +1,8 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
 )
 
@@ -28,74 +26,33 @@ func client(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-func user(texts ...string) session.Message {
-	m := session.Message{Role: session.RoleUser}
-	for _, s := range texts {
-		m.Content = append(m.Content, session.Text(s))
-	}
-	return m
-}
-
-func assistant(provider, name string, blocks ...session.Block) session.Message {
-	return session.Message{Role: session.RoleAssistant, Provider: provider, Model: name, Content: blocks}
-}
-
-func call(id, name, args string) session.Block {
-	return session.Block{Type: session.BlockToolCall, ID: id, Name: name, Arguments: args}
-}
-
 func thought(text, signature string) session.Block {
-	return session.Block{Type: session.BlockReasoning, Text: text, Signature: signature}
+	return wiretest.Reasoning(text, signature, "")
 }
-
-func toolResult(id string, blocks ...session.Block) session.Message {
-	return session.Message{Role: session.RoleTool, Content: []session.Block{{Type: session.BlockToolResult, CallID: id, Content: blocks}}}
-}
-
-var png = session.Block{Type: session.BlockImage, Data: "aGVsbG8=", MimeType: "image/png"}
-
-const steering = "<steering source=\"hook\">\n  Don't stop.\u2028 Run & check </steering>\n\n"
 
 // conversation has one of everything.
 func conversation(provider, name string) *model.Request {
-	failed := toolResult("c3", session.Text("invalid arguments"), png)
+	failed := wiretest.ToolResult("c3", session.Text("invalid arguments"), wiretest.PNG)
 	failed.Content[0].IsError = true
-	return &model.Request{
-		SessionID: "0193-session",
-		Head: session.RequestHead{
-			Config: session.Params{Provider: provider, Model: name, ReasoningEffort: "high"},
-			System: "You are an agent.\n<rules>&</rules>",
-			Tools: []session.ToolSchema{
-				{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"type":"number","maximum":9007199254740993},"a":{"type":"string"}}}`)},
-				{Name: "noop", Description: "Does nothing."},
-			},
-		},
-		Messages: []session.Message{
-			user("first"), user("second, a message of its own"), user("one block", "another block"),
-			assistant(provider, name, thought("I think.", "sig+/1="), session.Block{Type: session.BlockReasoning, Redacted: "sealed+/="}, session.Text("Reading."),
-				call("toolu_1", "read", `{"a": "x", "n":9007199254740993}`), call("toolu_2", "noop", ``)),
-			toolResult("toolu_1", session.Text("line 1\n"), session.Text("line 2")),
-			user("context of the first result"),
-			toolResult("toolu_2"),
-			user(steering),
-			user(" \n\t"),
-			assistant("deepseek", "deepseek-v4-pro", thought("Unsigned elsewhere.", ""), call("functions.read:0", "a.b", `{"a": "x`)),
-			toolResult("functions.read:0", session.Text("")),
-			assistant("openai", "gpt-5.5", session.Block{Type: session.BlockReasoning, Text: "Sealed elsewhere.", Signature: "rs_1", Redacted: "gAAA"}, call("c3", "read", `[]`)),
-			failed,
-			assistant(provider, name, thought("", "sig2"), call("toolu_3", "read", `{"a":"😀"}`)),
-			toolResult("toolu_3", session.Text("ok"), png),
-			assistant(provider, name, thought("cut before it was signed", "")),
-			user("again, 😀 👩‍👩‍👧"),
-			assistant(provider, name, thought("Done thinking.", "sig3"), session.Text("Done."), session.Text("")),
-			{Role: session.RoleUser, Content: []session.Block{
-				session.Text("See"), png,
-				{Type: session.BlockResourceLink, URI: "file:///w/a%20b.txt#L3-5", Name: "a b.txt", Description: "notes"},
-				{Type: session.BlockResource, URI: "file:///w/c.txt", MimeType: "text/plain", Text: "  verbatim\n"},
-				{Type: session.BlockAudio, MimeType: "audio/wav", Data: "AAEC"},
-			}},
-		},
-	}
+	return wiretest.Conversation(provider, name,
+		wiretest.User("first"), wiretest.User("second, a message of its own"), wiretest.User("one block", "another block"),
+		wiretest.Assistant(provider, name, thought("I think.", "sig+/1="), session.Block{Type: session.BlockReasoning, Redacted: "sealed+/="}, session.Text("Reading."),
+			wiretest.Call("toolu_1", "read", `{"a": "x", "n":9007199254740993}`), wiretest.Call("toolu_2", "noop", ``)),
+		wiretest.ToolResult("toolu_1", session.Text("line 1\n"), session.Text("line 2")),
+		wiretest.User("context of the first result"),
+		wiretest.ToolResult("toolu_2"),
+		wiretest.User(wiretest.Steering),
+		wiretest.User(" \n\t"),
+		wiretest.Assistant("deepseek", "deepseek-v4-pro", thought("Unsigned elsewhere.", ""), wiretest.Call("functions.read:0", "a.b", `{"a": "x`)),
+		wiretest.ToolResult("functions.read:0", session.Text("")),
+		wiretest.Assistant("openai", "gpt-5.5", session.Block{Type: session.BlockReasoning, Text: "Sealed elsewhere.", Signature: "rs_1", Redacted: "gAAA"}, wiretest.Call("c3", "read", `[]`)),
+		failed,
+		wiretest.Assistant(provider, name, thought("", "sig2"), wiretest.Call("toolu_3", "read", `{"a":"😀"}`)),
+		wiretest.ToolResult("toolu_3", session.Text("ok"), wiretest.PNG),
+		wiretest.Assistant(provider, name, thought("cut before it was signed", "")),
+		wiretest.User("again, 😀 👩‍👩‍👧"),
+		wiretest.Assistant(provider, name, thought("Done thinking.", "sig3"), session.Text("Done."), session.Text("")),
+		wiretest.Everything)
 }
 
 func TestRequestGolden(t *testing.T) {
@@ -111,36 +68,11 @@ func TestRequestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, tt.cfg)
-			body, _, err := c.encode(tt.req, nil, false)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if again, _, _ := c.encode(tt.req, nil, false); !bytes.Equal(body, again) {
-				t.Error("two writings differ")
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, body, "", "  "); err != nil {
-				t.Fatalf("%v\n%s", err, body)
-			}
-			pretty.WriteByte('\n')
-			file := filepath.Join("testdata", tt.name+".json")
-			if *update {
-				if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), pretty.String()); diff != "" {
-				t.Errorf("-want +got (run with -update if it is meant):\n%s", diff)
-			}
-			// The SDK's own types must understand it.
 			var params sdk.MessageNewParams
-			if err := json.Unmarshal(body, &params); err != nil {
-				t.Errorf("the SDK cannot read the request: %v", err)
-			}
+			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) {
+				body, _, err := c.encode(tt.req, nil, false)
+				return body, err
+			}, &params)
 			if len(params.Messages) == 0 || len(params.Tools) != 2 || params.MaxTokens == 0 {
 				t.Errorf("the SDK reads %d messages and %d tools", len(params.Messages), len(params.Tools))
 			}
@@ -235,38 +167,21 @@ func TestRules(t *testing.T) {
 // when more follows.
 func TestPrefixIsStable(t *testing.T) {
 	c := client(t, Config{APIKey: "k"})
-	full := conversation("anthropic", "claude-opus-5-5")
-	plain := func(ms []session.Message) string {
-		req := *full
-		req.Messages = ms
-		body, _ := encode(t, c, &req)
-		return strings.ReplaceAll(body, cacheMark, "")
-	}
-	whole := plain(full.Messages)
-	for n := range full.Messages {
-		next := full.Messages[n]
-		if next.Role != session.RoleAssistant || n == 0 {
-			continue // a request ends before an answer
-		}
-		body := plain(full.Messages[:n])
-		if !strings.HasPrefix(whole, strings.TrimSuffix(body, `]}]}`)) {
-			t.Errorf("the request of %d messages is no prefix:\n%s", n, body)
-		}
-	}
+	wiretest.PrefixIsStable(t, conversation("anthropic", "claude-opus-5-5"), func(next *session.Message) bool { return next.Role == session.RoleAssistant },
+		func(req *model.Request) string {
+			body, _ := encode(t, c, req)
+			return strings.TrimSuffix(strings.ReplaceAll(body, cacheMark, ""), `]}]}`)
+		})
 }
 
 func TestVerbatim(t *testing.T) {
-	texts := []string{
-		"\n\n lead and trail \t\r\n", steering, "a & b < c > d", "\u2028\u2029\ufeff.", "😀 👩‍👩‍👧 e\u0301", "\x00\x01\x1f.",
-		`"quoted" \back\slash {"json":1}`, "{{fromRequest:x}}", strings.Repeat("0123456789abcde\n", 1<<16),
-	}
 	c := client(t, Config{APIKey: "k"})
-	for _, s := range texts {
+	for _, s := range wiretest.Texts() {
 		req := &model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}, System: s},
 			Messages: []session.Message{
-				user(s), user(s, s), assistant("anthropic", "claude-opus-5-5", thought(s, s), session.Text(s), call("c", "f", "{}")),
-				toolResult("c", session.Text(s)), user(s),
+				wiretest.User(s), wiretest.User(s, s), wiretest.Assistant("anthropic", "claude-opus-5-5", thought(s, s), session.Text(s), wiretest.Call("c", "f", "{}")),
+				wiretest.ToolResult("c", session.Text(s)), wiretest.User(s),
 			},
 		}
 		body, got := encode(t, c, req)
@@ -286,7 +201,7 @@ func TestVerbatim(t *testing.T) {
 		if len(all) != 8 || slices.ContainsFunc(all, func(v string) bool { return v != s }) {
 			t.Errorf("%.60q came out as %.300q", s, all)
 		}
-		if !strings.Contains(body, string(session.AppendString(nil, s))) {
+		if !strings.Contains(body, wiretest.Quote(s)) {
 			t.Errorf("the system prompt %.60q changed", s)
 		}
 	}
@@ -299,7 +214,7 @@ func TestBlankText(t *testing.T) {
 	for _, s := range []string{"", " ", "\n\t\r\n", "\u2028\u00a0\u3000", "\x1c"} {
 		_, got := encode(t, c, &model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}, System: s},
-			Messages: []session.Message{user(s), user(s, "x", s), assistant("anthropic", "claude-opus-5-5", session.Text(s)), user("y")},
+			Messages: []session.Message{wiretest.User(s), wiretest.User(s, "x", s), wiretest.Assistant("anthropic", "claude-opus-5-5", session.Text(s)), wiretest.User("y")},
 		})
 		var all []any
 		for _, m := range got.Messages {
@@ -316,28 +231,28 @@ func TestBlankText(t *testing.T) {
 
 // TestThinkingIsSentBack holds the rules of case R15.
 func TestThinkingIsSentBack(t *testing.T) {
-	after := []session.Block{call("c", "f", "{}")}
+	after := []session.Block{wiretest.Call("c", "f", "{}")}
 	tests := []struct {
 		name, client, model string
 		message             session.Message
 		want                bool
 	}{
-		{"own", "anthropic", "claude-opus-5-5", assistant("anthropic", "claude-opus-5-5", append([]session.Block{thought("t", "SIG")}, after...)...), true},
-		{"own, text left out", "anthropic", "claude-opus-5-5", assistant("anthropic", "claude-opus-5-5", append([]session.Block{thought("", "SIG")}, after...)...), true},
-		{"own, redacted", "anthropic", "claude-opus-5-5", assistant("anthropic", "claude-opus-5-5", append([]session.Block{{Type: session.BlockReasoning, Redacted: "SIG"}}, after...)...), true},
-		{"another Claude's", "anthropic", "claude-opus-5-5", assistant("anthropic", "claude-haiku-4-5", append([]session.Block{thought("t", "SIG")}, after...)...), true},
-		{"unsigned", "anthropic", "claude-opus-5-5", assistant("anthropic", "claude-opus-5-5", append([]session.Block{thought("SIG", "")}, after...)...), false},
-		{"another provider's", "anthropic", "claude-opus-5-5", assistant("openai", "gpt-5.5", append([]session.Block{thought("t", "SIG")}, after...)...), false},
-		{"nobody's", "anthropic", "claude-opus-5-5", assistant("", "", append([]session.Block{thought("t", "SIG")}, after...)...), false},
-		{"a gateway's same model", "gate", "glm-5.3", assistant("gate", "glm-5.3", append([]session.Block{thought("t", "SIG")}, after...)...), true},
-		{"a gateway's other model", "gate", "anthropic/claude-opus-5-5", assistant("gate", "glm-5.3", append([]session.Block{thought("t", "SIG")}, after...)...), false},
-		{"last in its message", "anthropic", "claude-opus-5-5", assistant("anthropic", "claude-opus-5-5", session.Text("x"), thought("t", "SIG")), false},
+		{"own", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-opus-5-5", append([]session.Block{thought("t", "SIG")}, after...)...), true},
+		{"own, text left out", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-opus-5-5", append([]session.Block{thought("", "SIG")}, after...)...), true},
+		{"own, redacted", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-opus-5-5", append([]session.Block{{Type: session.BlockReasoning, Redacted: "SIG"}}, after...)...), true},
+		{"another Claude's", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-haiku-4-5", append([]session.Block{thought("t", "SIG")}, after...)...), true},
+		{"unsigned", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-opus-5-5", append([]session.Block{thought("SIG", "")}, after...)...), false},
+		{"another provider's", "anthropic", "claude-opus-5-5", wiretest.Assistant("openai", "gpt-5.5", append([]session.Block{thought("t", "SIG")}, after...)...), false},
+		{"nobody's", "anthropic", "claude-opus-5-5", wiretest.Assistant("", "", append([]session.Block{thought("t", "SIG")}, after...)...), false},
+		{"a gateway's same model", "gate", "glm-5.3", wiretest.Assistant("gate", "glm-5.3", append([]session.Block{thought("t", "SIG")}, after...)...), true},
+		{"a gateway's other model", "gate", "anthropic/claude-opus-5-5", wiretest.Assistant("gate", "glm-5.3", append([]session.Block{thought("t", "SIG")}, after...)...), false},
+		{"last in its message", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-opus-5-5", session.Text("x"), thought("t", "SIG")), false},
 	}
 	for _, tt := range tests {
 		c := client(t, Config{Provider: tt.client, BaseURL: "https://h", APIKey: "k"})
 		body, _ := encode(t, c, &model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: tt.model}},
-			Messages: []session.Message{user("u"), tt.message, toolResult("c", session.Text("r"))},
+			Messages: []session.Message{wiretest.User("u"), tt.message, wiretest.ToolResult("c", session.Text("r"))},
 		})
 		if strings.Contains(body, "SIG") != tt.want || strings.Contains(body, `"signature":""`) {
 			t.Errorf("%s: %s", tt.name, body)
@@ -404,17 +319,12 @@ func TestSafeName(t *testing.T) {
 	}
 }
 
-func TestEncodeRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	c := client(t, Config{APIKey: "k"})
-	for name, req := range map[string]*model.Request{
-		"no model":   {},
-		"bad schema": {Head: session.RequestHead{Config: session.Params{Model: "m"}, Tools: []session.ToolSchema{{Name: "f", Parameters: json.RawMessage(`{`)}}}},
-		"bad role":   {Head: session.RequestHead{Config: session.Params{Model: "m"}}, Messages: []session.Message{{Role: "system"}}},
-	} {
-		if _, _, err := c.encode(req, nil, false); err == nil {
-			t.Errorf("%s was taken", name)
-		}
-	}
+	wiretest.Refuses(t, func(req *model.Request) ([]byte, error) {
+		body, _, err := c.encode(req, nil, false)
+		return body, err
+	})
 }
 
 func TestCatalog(t *testing.T) {

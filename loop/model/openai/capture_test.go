@@ -1,17 +1,10 @@
 package openai
 
 import (
-	"errors"
-	"io"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
-	"testing/iotest"
 
-	"acp-agent/loop/model"
-	"acp-agent/session"
+	"acp-agent/loop/model/internal/wiretest"
 )
 
 // captures are the streams in testdata/sse, byte for byte as servers send them:
@@ -42,56 +35,22 @@ finish tool-calls
 `,
 }
 
-func capture(t testing.TB, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "sse", name+".sse"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
-
-// TestCaptures reads each capture whole, byte by byte and in two parts split at
-// each byte.
-func TestCaptures(t *testing.T) {
+func captured(t testing.TB) (all []wiretest.Stream) {
 	for name, want := range captures {
-		body := capture(t, name)
-		if got := decode(iotest.OneByteReader(strings.NewReader(body))).String(); got != want {
-			t.Errorf("%s byte by byte:\n%swant:\n%s", name, got, want)
-		}
-		for i := range len(body) {
-			if got := decode(io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:]))).String(); got != want {
-				t.Fatalf("%s split at %d:\n%swant:\n%s", name, i, got, want)
-			}
-		}
+		all = append(all, wiretest.Captured(t, name, want))
+	}
+	return all
+}
+
+func TestStreams(t *testing.T) { chat.With(captured(t)...).Means(t) }
+
+// TestCapturesCut ends each capture at each byte: before the finish reason is there
+// the answer is not whole, after it it is.
+func TestCapturesCut(t *testing.T) {
+	for _, s := range captured(t) {
+		at := strings.Index(s.Body, `"finish_reason":"tool_calls"`)
+		chat.Cut(t, s.Body, at+strings.IndexAny(s.Body[at:], "\r\n"))
 	}
 }
 
-// TestCapturesCut ends each capture at each byte. Before the finish reason has
-// come the answer is not whole and another attempt may be made; from then on it
-// is. What came is the beginning of what would have come.
-func TestCapturesCut(t *testing.T) {
-	for name := range captures {
-		body := capture(t, name)
-		whole := decode(strings.NewReader(body)).blocks()
-		at := strings.Index(body, `"finish_reason":"tool_calls"`)
-		finish := at + strings.IndexAny(body[at:], "\r\n")
-		for i := range len(body) {
-			end := []error{io.EOF, io.ErrUnexpectedEOF}[i%2]
-			r := decode(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
-			var e *model.Error
-			if i < finish && (!errors.As(r.err, &e) || e.Kind != model.KindStreamClosed || !e.Retryable) || i >= finish && r.err != nil {
-				t.Fatalf("%s cut at %d (%v): %s", name, i, end, r)
-			}
-			got := r.blocks()
-			if len(got) > len(whole) || i >= finish && !slices.EqualFunc(got, whole, func(a, b session.Block) bool { return a.Text == b.Text && a.Arguments == b.Arguments }) {
-				t.Fatalf("%s cut at %d: %s", name, i, r)
-			}
-			for k, b := range got {
-				if w := whole[k]; b.Type != w.Type || !strings.HasPrefix(w.Text, b.Text) || !strings.HasPrefix(w.Arguments, b.Arguments) || b.ID != "" && b.ID != w.ID {
-					t.Fatalf("%s cut at %d: block %d is %+v", name, i, k, b)
-				}
-			}
-		}
-	}
-}
+func FuzzDecoder(f *testing.F) { chat.With(captured(f)...).FuzzDecoder(f) }

@@ -10,15 +10,16 @@ import (
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
+	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
 )
 
 var dsmlTools = []session.ToolSchema{{Name: "read"}, {Name: "exec_command"}}
 
 // markupDecode decodes a body with the filter on.
-func markupDecode(r io.Reader) result {
+func markupDecode(r io.Reader) wiretest.Result {
 	e := &wire.Endpoint{Name: "deepseek", Host: "test"}
-	return collect(e.Decode(r, func(y *wire.Yield) wire.Answer {
+	return wiretest.Collect(e.Decode(r, func(y *wire.Yield) wire.Answer {
 		tr := newTranslator(y, e)
 		tr.filter = newMarkupFilter("deepseek", dsmlTools)
 		return tr
@@ -26,8 +27,8 @@ func markupDecode(r io.Reader) result {
 }
 
 // filtered runs the pieces through the filter as an answer's text deltas.
-func filtered(finish string, pieces ...string) result {
-	return collect(func(yield func(session.Chunk, error) bool) {
+func filtered(finish string, pieces ...string) wiretest.Result {
+	return wiretest.Collect(func(yield func(session.Chunk, error) bool) {
 		tr := newTranslator(wire.NewYield(yield), &wire.Endpoint{Name: "deepseek"})
 		tr.filter = newMarkupFilter("deepseek", dsmlTools)
 		for _, p := range pieces {
@@ -144,13 +145,13 @@ func TestMarkupCut(t *testing.T) {
 		for i := start + 1; i < len(c.text); i++ {
 			for _, reason := range []string{"stop", "length"} {
 				r := filtered(reason, c.text[:i])
-				for _, ch := range r.chunks {
+				for _, ch := range r.Chunks {
 					if ch.Type == session.ChunkText && strings.ContainsAny(ch.Text, "｜‖") {
 						t.Fatalf("%s cut at %d: text %q", c.name, i, ch.Text)
 					}
 				}
-				if reason == "length" && r.err != nil {
-					t.Fatalf("%s cut at %d by the output limit: %v", c.name, i, r.err)
+				if reason == "length" && r.Err != nil {
+					t.Fatalf("%s cut at %d by the output limit: %v", c.name, i, r.Err)
 				}
 				if got := r.String(); i < last && strings.Contains(got, "finish tool-calls") {
 					t.Fatalf("%s cut at %d runs: %s", c.name, i, got)
@@ -190,10 +191,10 @@ func TestMarkupOverHTTP(t *testing.T) {
 	events = append(events[:len(events)-1], finish("stop"), done)
 	body := sse(events...)
 	want := dsmlWant + "finish tool-calls\n"
-	url := server(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
-	req := hello()
+	url := wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
+	req := chat.Hello()
 	req.Head.Tools = dsmlTools
-	if got := collect(client(t, Config{Provider: "deepseek", BaseURL: url}).Stream(t.Context(), req)).String(); got != want {
+	if got := wiretest.Collect(client(t, Config{Provider: "deepseek", BaseURL: url}).Stream(t.Context(), req)).String(); got != want {
 		t.Errorf("deepseek: %s", got)
 	}
 	for i := range len(body) {
@@ -203,10 +204,10 @@ func TestMarkupOverHTTP(t *testing.T) {
 		}
 	}
 	// A server may have parsed the calls and left their end behind.
-	url = server(t, func(w http.ResponseWriter, _ *http.Request) {
+	url = wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, sse(toolDelta(`"index":0,"id":"a","function":{"name":"read","arguments":"{}"}`), deltaEvent(`{"content":"</｜DSML｜tool_calls>"}`), finish("tool_calls"), done))
 	})
-	if got := collect(client(t, Config{Provider: "vllm", BaseURL: url}).Stream(t.Context(), req)).String(); got != "call a read {}\nfinish tool-calls\n" {
+	if got := wiretest.Collect(client(t, Config{Provider: "vllm", BaseURL: url}).Stream(t.Context(), req)).String(); got != "call a read {}\nfinish tool-calls\n" {
 		t.Errorf("end left behind: %s", got)
 	}
 }
@@ -214,8 +215,8 @@ func TestMarkupOverHTTP(t *testing.T) {
 func TestMarkupErrorSaysWhatToDo(t *testing.T) {
 	r := filtered("stop", strings.ReplaceAll(dsmlBlock, `"read"`, `"launch"`))
 	var e *model.Error
-	if !errors.As(r.err, &e) {
-		t.Fatal(r.err)
+	if !errors.As(r.Err, &e) {
+		t.Fatal(r.Err)
 	}
 	for _, part := range []string{"deepseek", "as text", "launch", "nothing of it was run", "send the prompt again"} {
 		if !strings.Contains(e.Message, part) {
@@ -240,18 +241,13 @@ func FuzzMarkup(f *testing.F) {
 		if got := filtered("stop", text[:cut], text[cut:]); got.String() != whole.String() {
 			t.Fatalf("%q cut at %d:\n%s\nwhole:\n%s", text, cut, got, whole)
 		}
-		var said strings.Builder
-		for _, c := range whole.chunks {
-			if c.Type == session.ChunkText {
-				said.WriteString(c.Text)
-			}
-		}
+		said := whole.Text()
 		low := strings.ToLower(text)
-		if !strings.Contains(low, "dsml") && !strings.Contains(low, "tool") && whole.err == nil && said.String() != text {
-			t.Fatalf("%q became %q", text, said.String())
+		if !strings.Contains(low, "dsml") && !strings.Contains(low, "tool") && whole.Err == nil && said != text {
+			t.Fatalf("%q became %q", text, said)
 		}
-		if s := said.String(); !strings.ContainsAny(text, "`~") && (strings.Contains(s, "<｜DSML｜invoke ") || strings.Contains(s, "<|DSML|tool_calls>")) {
-			t.Fatalf("shown: %q", s)
+		if !strings.ContainsAny(text, "`~") && (strings.Contains(said, "<｜DSML｜invoke ") || strings.Contains(said, "<|DSML|tool_calls>")) {
+			t.Fatalf("shown: %q", said)
 		}
 	})
 }

@@ -7,10 +7,8 @@ import (
 	"acp-agent/loop/model/internal/wiretest"
 )
 
-var deepseek = wiretest.Wire{Provider: "deepseek", Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"}}
-
-func writing(t testing.TB, cfg Config) wiretest.Writing {
-	c := client(t, cfg)
+func writing(t testing.TB) wiretest.Writing {
+	c := client(t, Config{Provider: "deepseek", APIKey: "k"})
 	return wiretest.Writing{
 		Next: func(req *model.Request) ([][]byte, error) {
 			known := c.history.Take(req.SessionID)
@@ -23,9 +21,5 @@ func writing(t testing.TB, cfg Config) wiretest.Writing {
 }
 
 func TestHistoryChangesNothing(t *testing.T) {
-	deepseek.Histories(t, func() wiretest.Writing { return writing(t, Config{Provider: "deepseek", APIKey: "k"}) })
-}
-
-func BenchmarkEncodeNext(b *testing.B) {
-	deepseek.EncodeNext(b, func() wiretest.Writing { return writing(b, Config{Provider: "deepseek", APIKey: "k"}) })
+	chat.Histories(t, func() wiretest.Writing { return writing(t) })
 }

@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -210,7 +209,7 @@ func (w *writer) effort(effort string) {
 		if effort == "" {
 			return
 		}
-		effort = openAIEffort(effort, w.info.efforts)
+		effort = wire.Effort(effort, w.info.efforts)
 	default:
 		if effort == "" || effort == "off" {
 			return
@@ -218,27 +217,6 @@ func (w *writer) effort(effort string) {
 	}
 	w.raw(`,"reasoning_effort":`)
 	w.str(effort)
-}
-
-// openAIEffort picks the wire's level for one of ours: itself where the model
-// has it, else the nearest. Models that are not known get the common levels.
-func openAIEffort(effort string, levels []string) string {
-	if effort == "off" {
-		effort = "none"
-	}
-	if len(levels) == 0 {
-		levels = []string{"none", "low", "medium", "high", "xhigh"}
-	}
-	if slices.Contains(levels, effort) {
-		return effort
-	}
-	switch effort {
-	case "none", "minimal":
-		return levels[0]
-	case "max", "xhigh":
-		return levels[len(levels)-1]
-	}
-	return effort
 }
 
 func (w *writer) tools() error {
@@ -253,13 +231,9 @@ func (w *writer) tools() error {
 		w.raw(`,"description":`)
 		w.str(t.Description)
 		w.raw(`,"parameters":`)
-		switch {
-		case len(t.Parameters) == 0:
-			w.raw(`{"type":"object","properties":{}}`)
-		case !json.Valid(t.Parameters):
-			return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
-		default:
-			w.dst = append(w.dst, t.Parameters...)
+		var err error
+		if w.dst, err = wire.AppendSchema(w.dst, &t); err != nil {
+			return err
 		}
 		w.raw(`}}`)
 	}

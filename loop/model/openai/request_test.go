@@ -1,85 +1,43 @@
 package openai
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	sdk "github.com/openai/openai-go/v3"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-func quote(s string) string { return string(session.AppendString(nil, s)) }
-
-func user(texts ...string) session.Message {
-	m := session.Message{Role: session.RoleUser}
-	for _, s := range texts {
-		m.Content = append(m.Content, session.Text(s))
-	}
-	return m
+// said is a message of a provider's model, thought its reasoning.
+func said(provider string, blocks ...session.Block) session.Message {
+	return wiretest.Assistant(provider, "", blocks...)
 }
 
-func assistant(provider string, blocks ...session.Block) session.Message {
-	return session.Message{Role: session.RoleAssistant, Provider: provider, Content: blocks}
-}
-
-func call(id, name, args string) session.Block {
-	return session.Block{Type: session.BlockToolCall, ID: id, Name: name, Arguments: args}
-}
-
-func reasoning(s string) session.Block {
-	return session.Block{Type: session.BlockReasoning, Text: s, Signature: "sig"}
-}
-
-func toolResult(id string, blocks ...session.Block) session.Message {
-	return session.Message{Role: session.RoleTool, Content: []session.Block{{Type: session.BlockToolResult, CallID: id, Content: blocks}}}
-}
-
-var png = session.Block{Type: session.BlockImage, Data: "aGVsbG8=", MimeType: "image/png"}
+func thought(s string) session.Block { return wiretest.Reasoning(s, "sig", "") }
 
 // conversation has one of everything.
 func conversation(provider, name string) *model.Request {
-	return &model.Request{
-		SessionID: "0193-session",
-		Head: session.RequestHead{
-			Config: session.Params{Provider: provider, Model: name, ReasoningEffort: "high"},
-			System: "You are an agent.\n<rules>&</rules>",
-			Tools: []session.ToolSchema{
-				{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"type":"number","maximum":9007199254740993},"a":{"type":"string"}}}`)},
-				{Name: "noop", Description: "Does nothing."},
-			},
-		},
-		Messages: []session.Message{
-			user("first"), user("second, a message of its own"),
-			user("one block", "another block"),
-			assistant(provider, reasoning("I think."), session.Text("Reading."), call("c1", "read", `{"a": "x"}`), call("c2", "noop", ``)),
-			toolResult("c1", session.Text("line 1\n"), session.Text("line 2")),
-			toolResult("c2"),
-			user("<steering>do</steering> it"),
-			assistant("anthropic", reasoning("Sealed elsewhere."), call("c3", "read", `{"a": "x`)),
-			toolResult("c3", session.Text("invalid arguments"), png),
-			assistant(provider, reasoning(""), call("c4", "noop", `[]`)),
-			toolResult("c4", session.Text("")),
-			assistant(provider, reasoning("Done thinking."), session.Text("Done.")),
-			user("look"),
-			{Role: session.RoleUser, Content: []session.Block{
-				session.Text("See"), png,
-				{Type: session.BlockResourceLink, URI: "file:///w/a%20b.txt#L3-5", Name: "a b.txt", Description: "notes"},
-				{Type: session.BlockResource, URI: "file:///w/c.txt", MimeType: "text/plain", Text: "  verbatim\n"},
-				{Type: session.BlockResource, URI: "file:///w/d.bin", MimeType: "application/octet-stream", Data: "AAEC"},
-				{Type: session.BlockAudio, MimeType: "audio/wav", Data: "AAEC"},
-			}},
-		},
-	}
+	return wiretest.Conversation(provider, name,
+		wiretest.User("first"), wiretest.User("second, a message of its own"),
+		wiretest.User("one block", "another block"),
+		said(provider, thought("I think."), session.Text("Reading."), wiretest.Call("c1", "read", `{"a": "x"}`), wiretest.Call("c2", "noop", ``)),
+		wiretest.ToolResult("c1", session.Text("line 1\n"), session.Text("line 2")),
+		wiretest.ToolResult("c2"),
+		wiretest.User("<steering>do</steering> it"),
+		said("anthropic", thought("Sealed elsewhere."), wiretest.Call("c3", "read", `{"a": "x`)),
+		wiretest.ToolResult("c3", session.Text("invalid arguments"), wiretest.PNG),
+		said(provider, thought(""), wiretest.Call("c4", "noop", `[]`)),
+		wiretest.ToolResult("c4", session.Text("")),
+		said(provider, thought("Done thinking."), session.Text("Done.")),
+		wiretest.User("look"),
+		wiretest.Everything)
 }
 
 func TestRequestGolden(t *testing.T) {
@@ -96,37 +54,8 @@ func TestRequestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, tt.cfg)
-			body, err := c.encode(tt.req)
-			if err != nil {
-				t.Fatal(err)
-			}
-			again, _ := c.encode(tt.req)
-			if !bytes.Equal(body, again) {
-				t.Error("two writings differ")
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, body, "", "  "); err != nil {
-				t.Fatalf("%v\n%s", err, body)
-			}
-			pretty.WriteByte('\n')
-			file := filepath.Join("testdata", tt.name+".json")
-			if *update {
-				if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), pretty.String()); diff != "" {
-				t.Errorf("-want +got (run with -update if it is meant):\n%s", diff)
-			}
-			// The SDK's own types must understand it.
 			var params sdk.ChatCompletionNewParams
-			if err := json.Unmarshal(body, &params); err != nil {
-				t.Errorf("the SDK cannot read the request: %v", err)
-			}
+			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) { return c.encode(tt.req) }, &params)
 			if len(params.Messages) == 0 || len(params.Tools) != 2 {
 				t.Errorf("the SDK reads %d messages and %d tools", len(params.Messages), len(params.Tools))
 			}
@@ -134,43 +63,30 @@ func TestRequestGolden(t *testing.T) {
 	}
 }
 
-// TestPrefixIsStable: what was sent stays the same bytes when more follows, as
-// providers cache by prefix.
+// The images of results go after the batch, so that a cut before its end is no
+// request that was ever sent.
 func TestPrefixIsStable(t *testing.T) {
-	for _, cfg := range []Config{{Provider: "deepseek", APIKey: "k"}, {Provider: "openai", APIKey: "k"}} {
-		c := client(t, cfg)
-		full := conversation(cfg.Provider, "m")
-		whole, _ := c.encode(full)
-		for n := range full.Messages {
-			// Images of results go after the batch, so a cut before its end is
-			// not a request that was ever sent.
-			if full.Messages[n].Role == session.RoleTool {
-				continue
-			}
-			part := *full
-			part.Messages = full.Messages[:n]
-			body, err := c.encode(&part)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.HasPrefix(whole, bytes.TrimSuffix(body, []byte(`]}`))) {
-				t.Errorf("%s: the request of %d messages is no prefix", cfg.Provider, n)
-			}
-		}
+	for _, provider := range []string{"deepseek", "openai"} {
+		c := client(t, Config{Provider: provider, APIKey: "k"})
+		wiretest.PrefixIsStable(t, conversation(provider, "m"), func(next *session.Message) bool { return next.Role != session.RoleTool },
+			func(req *model.Request) string {
+				body, err := c.encode(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.TrimSuffix(string(body), `]}`)
+			})
 	}
 }
 
 func TestVerbatim(t *testing.T) {
-	texts := []string{
-		"", " ", "\n\n lead and trail \t\r\n", "<steering source=\"x\">obey</steering>", "a & b < c > d", "\u2028\u2029\ufeff",
-		"😀 👩‍👩‍👧 e\u0301", "\x00\x01\x1f", `"quoted" \back\slash {"json":1}`, "{{fromRequest:x}}", strings.Repeat("0123456789abcde\n", 1<<16),
-	}
+	texts := append(wiretest.Texts(), "", " ")
 	for _, provider := range []string{"deepseek", "openai"} {
 		c := client(t, Config{Provider: provider, APIKey: "k"})
 		for _, text := range texts {
 			req := &model.Request{
 				Head:     session.RequestHead{Config: session.Params{Model: "m"}, System: text},
-				Messages: []session.Message{user(text), user(text, text), assistant(provider, session.Text(text)), toolResult("c", session.Text(text))},
+				Messages: []session.Message{wiretest.User(text), wiretest.User(text, text), said(provider, session.Text(text)), wiretest.ToolResult("c", session.Text(text))},
 			}
 			body, err := c.encode(req)
 			if err != nil {
@@ -213,15 +129,15 @@ func TestReasoningIsSentBack(t *testing.T) {
 		message                session.Message
 		want                   string
 	}{
-		{"call with reasoning", "deepseek", "", assistant("deepseek", reasoning("r"), call("c", "f", "{}")), `"reasoning_content":"r"`},
-		{"call with empty reasoning", "deepseek", "", assistant("deepseek", reasoning(""), call("c", "f", "{}")), `"reasoning_content":""`},
-		{"answer with reasoning", "deepseek", "", assistant("deepseek", reasoning("r"), session.Text("t")), `"reasoning_content":"r"`},
-		{"reference's provider name", "deepseek", "", assistant("deepseek-official", reasoning("r"), call("c", "f", "{}")), `"reasoning_content":"r"`},
-		{"call without reasoning", "deepseek", "", assistant("deepseek", call("c", "f", "{}")), `"reasoning_content":""`},
-		{"foreign call", "deepseek", "high", assistant("anthropic", reasoning("secret"), call("c", "f", "{}")), `"reasoning_content":""`},
-		{"foreign call, thinking off", "deepseek", "off", assistant("anthropic", reasoning("secret"), call("c", "f", "{}")), ""},
-		{"foreign answer", "deepseek", "", assistant("anthropic", reasoning("secret"), session.Text("t")), ""},
-		{"OpenAI refuses it", "openai", "", assistant("openai", reasoning("secret"), call("c", "f", "{}")), ""},
+		{"call with reasoning", "deepseek", "", said("deepseek", thought("r"), wiretest.Call("c", "f", "{}")), `"reasoning_content":"r"`},
+		{"call with empty reasoning", "deepseek", "", said("deepseek", thought(""), wiretest.Call("c", "f", "{}")), `"reasoning_content":""`},
+		{"answer with reasoning", "deepseek", "", said("deepseek", thought("r"), session.Text("t")), `"reasoning_content":"r"`},
+		{"reference's provider name", "deepseek", "", said("deepseek-official", thought("r"), wiretest.Call("c", "f", "{}")), `"reasoning_content":"r"`},
+		{"call without reasoning", "deepseek", "", said("deepseek", wiretest.Call("c", "f", "{}")), `"reasoning_content":""`},
+		{"foreign call", "deepseek", "high", said("anthropic", thought("secret"), wiretest.Call("c", "f", "{}")), `"reasoning_content":""`},
+		{"foreign call, thinking off", "deepseek", "off", said("anthropic", thought("secret"), wiretest.Call("c", "f", "{}")), ""},
+		{"foreign answer", "deepseek", "", said("anthropic", thought("secret"), session.Text("t")), ""},
+		{"OpenAI refuses it", "openai", "", said("openai", thought("secret"), wiretest.Call("c", "f", "{}")), ""},
 	}
 	for _, tt := range tests {
 		c := client(t, Config{Provider: tt.provider, APIKey: "k"})
@@ -280,17 +196,8 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-func TestEncodeRefuses(t *testing.T) {
-	c := client(t, Config{Provider: "openai", APIKey: "k"})
-	for name, req := range map[string]*model.Request{
-		"no model":   {},
-		"bad schema": {Head: session.RequestHead{Config: session.Params{Model: "m"}, Tools: []session.ToolSchema{{Name: "f", Parameters: json.RawMessage(`{`)}}}},
-		"bad role":   {Head: session.RequestHead{Config: session.Params{Model: "m"}}, Messages: []session.Message{{Role: "system"}}},
-	} {
-		if _, err := c.encode(req); err == nil {
-			t.Errorf("%s was taken", name)
-		}
-	}
+func TestRefuses(t *testing.T) {
+	wiretest.Refuses(t, client(t, Config{Provider: "openai", APIKey: "k"}).encode)
 }
 
 func TestCatalog(t *testing.T) {

@@ -1,86 +1,14 @@
 package openai
 
 import (
-	"bytes"
-	"compress/gzip"
-	"context"
-	"errors"
 	"fmt"
-	"io"
-	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/iotest"
 
 	"github.com/google/go-cmp/cmp"
 
-	"acp-agent/loop/model"
-	"acp-agent/loop/model/internal/wire"
-	"acp-agent/session"
+	"acp-agent/loop/model/internal/wiretest"
 )
-
-// result is what a consumer gets of one stream.
-type result struct {
-	chunks []session.Chunk
-	err    error
-}
-
-func collect(seq func(func(session.Chunk, error) bool)) result {
-	var r result
-	for c, err := range seq {
-		if err != nil {
-			r.err = err
-			continue
-		}
-		r.chunks = append(r.chunks, c)
-	}
-	return r
-}
-
-func (r result) blocks() []session.Block {
-	var a session.Assembler
-	for i := range r.chunks {
-		a.Add(&r.chunks[i])
-	}
-	return a.Blocks(true)
-}
-
-// String writes a result in one line a block, for comparing.
-func (r result) String() string {
-	var a session.Assembler
-	var out strings.Builder
-	for i := range r.chunks {
-		a.Add(&r.chunks[i])
-	}
-	for _, b := range a.Blocks(true) {
-		switch b.Type {
-		case session.BlockToolCall:
-			fmt.Fprintf(&out, "call %s %s %s\n", b.ID, b.Name, b.Arguments)
-		default:
-			fmt.Fprintf(&out, "%s %q\n", b.Type, b.Text)
-		}
-	}
-	if u := a.Usage(); u != nil {
-		fmt.Fprintf(&out, "usage in=%d out=%d read=%d write=%d reason=%d\n", u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens)
-	}
-	var e *model.Error
-	switch {
-	case errors.As(r.err, &e):
-		fmt.Fprintf(&out, "error %s %d retryable=%v\n", e.Kind, e.Status, e.Retryable)
-	case r.err != nil:
-		fmt.Fprintf(&out, "error %v\n", r.err)
-	default:
-		fmt.Fprintf(&out, "finish %s\n", a.Finish())
-	}
-	return out.String()
-}
-
-// decode runs the decoder over a body, without HTTP.
-func decode(r io.Reader) result {
-	e := &wire.Endpoint{Name: "test", Host: "test"}
-	return collect(e.Decode(r, func(y *wire.Yield) wire.Answer { return newTranslator(y, e) }))
-}
 
 // sse makes a stream of events; a finish of "" leaves the last event out.
 func sse(events ...string) string {
@@ -105,9 +33,7 @@ const done = "[DONE]"
 
 // quirks are streams as servers send them, and what they mean. The sources are
 // the earendil-works/pi#3636 to R14 and the faults 9.1 #9 and #12 of the reference.
-var quirks = []struct {
-	name, body, want string
-}{
+var quirks = []wiretest.Stream{
 	{
 		"plain", sse(deltaEvent(`{"role":"assistant","content":""}`), deltaEvent(`{"content":"Hel"}`), deltaEvent(`{"content":"lo"}`), finish("stop"), done),
 		"text \"Hello\"\nfinish stop\n",
@@ -288,72 +214,22 @@ var quirks = []struct {
 	{"finish in capitals", sse(deltaEvent(`{"content":"x"}`), finish("STOP"), done), "text \"x\"\nfinish stop\n"},
 }
 
-func TestQuirks(t *testing.T) {
-	for _, q := range quirks {
-		t.Run(q.name, func(t *testing.T) {
-			if diff := cmp.Diff(q.want, decode(strings.NewReader(q.body)).String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if diff := cmp.Diff(q.want, decode(iotest.OneByteReader(strings.NewReader(q.body))).String()); diff != "" {
-				t.Errorf("one byte at a time: -want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestSplitAnywhere reads each quirk in two parts, split at each byte: what is
-// heard must not depend on how the network cuts.
-func TestSplitAnywhere(t *testing.T) {
-	for _, q := range quirks {
-		for i := range len(q.body) {
-			r := io.MultiReader(strings.NewReader(q.body[:i]), strings.NewReader(q.body[i:]))
-			if got := decode(r).String(); got != q.want {
-				t.Fatalf("%s split at %d of %d:\n%s", q.name, i, len(q.body), cmp.Diff(q.want, got))
-			}
-		}
-	}
-}
-
 // TestCutAnywhere ends a stream at each byte: before the finish reason is there
-// the answer is not whole, after it it is; text that came is never taken back.
+// the answer is not whole, after it it is.
 func TestCutAnywhere(t *testing.T) {
 	body := sse(deltaEvent(`{"reasoning_content":"hm"}`), deltaEvent(`{"content":"Hel"}`), deltaEvent(`{"content":"lo 😀"}`), finish("stop"),
 		`{"choices":[],"usage":{"prompt_tokens":10,"completion_tokens":2}}`, done)
-	whole := strings.Index(body, finish("stop")) + len(finish("stop"))
-	for i := range len(body) {
-		for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
-			r := decode(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
-			var e *model.Error
-			switch {
-			case i < whole:
-				if !errors.As(r.err, &e) || e.Kind != model.KindStreamClosed || !e.Retryable {
-					t.Fatalf("cut at %d (%v): %s", i, end, r)
-				}
-			case r.err != nil:
-				t.Fatalf("cut at %d (%v), after the finish: %s", i, end, r)
-			}
-			var text strings.Builder
-			for _, c := range r.chunks {
-				if c.Type == session.ChunkText {
-					text.WriteString(c.Text)
-				}
-			}
-			if !strings.HasPrefix("Hello 😀", text.String()) {
-				t.Fatalf("cut at %d: text %q", i, text.String())
-			}
-		}
-	}
+	chat.Cut(t, body, strings.Index(body, finish("stop"))+len(finish("stop")))
 }
 
 func TestHundredsOfArgumentPieces(t *testing.T) {
-	args := `{"content":"` + strings.Repeat("0123456789", 200) + `"}`
-	events := []string{toolDelta(`"index":0,"id":"a","function":{"name":"write","arguments":""}`)}
-	for i := 0; i < len(args); i += 5 {
-		piece := session.AppendString(nil, args[i:min(i+5, len(args))])
-		events = append(events, toolDelta(`"index":0,"id":null,"function":{"arguments":`+string(piece)+`}`))
+	pieces, args := wiretest.Pieces()
+	events := []string{toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"write","arguments":""}`)}
+	for _, p := range pieces {
+		events = append(events, toolDelta(`"index":0,"id":null,"function":{"arguments":`+p+`}`))
 	}
 	events = append(events, finish("tool_calls"), done)
-	if got, want := decode(strings.NewReader(sse(events...))).String(), "call a write "+args+"\nfinish tool-calls\n"; got != want {
+	if got, want := decode(sse(events...)).String(), "call a write "+args+"\nfinish tool-calls\n"; got != want {
 		t.Error(cmp.Diff(want, got))
 	}
 }
@@ -361,11 +237,11 @@ func TestHundredsOfArgumentPieces(t *testing.T) {
 // TestBlockOrder holds what a consumer relies on: starts before deltas, ends,
 // usage and finish last and once.
 func TestBlockOrder(t *testing.T) {
-	r := decode(strings.NewReader(sse(deltaEvent(`{"reasoning_content":"r"}`), deltaEvent(`{"content":"t"}`),
+	r := decode(sse(deltaEvent(`{"reasoning_content":"r"}`), deltaEvent(`{"content":"t"}`),
 		toolDelta(`"index":3,"id":"a","function":{"name":"f","arguments":"{}"}`), deltaEvent(`{"reasoning_content":"r2"}`), finish("tool_calls"),
-		`{"choices":[],"usage":{"prompt_tokens":1}}`, done)))
+		`{"choices":[],"usage":{"prompt_tokens":1}}`, done))
 	var got []string
-	for _, c := range r.chunks {
+	for _, c := range r.Chunks {
 		got = append(got, fmt.Sprintf("%s %d", c.Type, c.Index))
 	}
 	want := []string{
@@ -377,14 +253,6 @@ func TestBlockOrder(t *testing.T) {
 	}
 }
 
-// server answers every request with what handle writes.
-func server(t *testing.T, handle http.HandlerFunc) string {
-	t.Helper()
-	s := httptest.NewServer(handle)
-	t.Cleanup(s.Close)
-	return s.URL
-}
-
 func client(t testing.TB, cfg Config) *Client {
 	t.Helper()
 	c, err := New(cfg)
@@ -392,146 +260,4 @@ func client(t testing.TB, cfg Config) *Client {
 		t.Fatal(err)
 	}
 	return c
-}
-
-func hello() *model.Request {
-	return &model.Request{
-		Head:     session.RequestHead{Config: session.Params{Provider: "deepseek", Model: "deepseek-v4-flash"}},
-		Messages: []session.Message{{Role: session.RoleUser, Content: []session.Block{session.Text("hi")}}},
-	}
-}
-
-func TestOverHTTP(t *testing.T) {
-	// What a person has set for other programs must not leak into requests.
-	t.Setenv("OPENAI_API_KEY", "sk-foreign-key")
-	t.Setenv("OPENAI_ORG_ID", "org-foreign")
-	t.Setenv("OPENAI_PROJECT_ID", "proj-foreign")
-	t.Setenv("OPENAI_BASE_URL", "http://127.0.0.1:1/foreign")
-	t.Setenv("OPENAI_CUSTOM_HEADERS", "X-Foreign: yes")
-	var got *http.Request
-	var body []byte
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		got = r
-		body, _ = io.ReadAll(r.Body)
-		w.Header().Set("Content-Type", "text/event-stream")
-		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
-	})
-	c := client(t, Config{Provider: "deepseek", BaseURL: url + "/beta?v=1", APIKey: "sk-own", Headers: map[string]string{"X-Own": "1"}, UserAgent: "acp-agent/0"})
-	if s := collect(c.Stream(t.Context(), hello())).String(); s != "text \"x\"\nfinish stop\n" {
-		t.Fatal(s)
-	}
-	if got.URL.String() != "/beta/chat/completions?v=1" || got.Method != "POST" {
-		t.Errorf("%s %s", got.Method, got.URL)
-	}
-	for k, want := range map[string]string{
-		"Authorization": "Bearer sk-own", "Accept": "text/event-stream", "Accept-Encoding": "identity",
-		"Content-Type": "application/json", "X-Own": "1", "User-Agent": "acp-agent/0", "X-Foreign": "", "Openai-Organization": "", "Openai-Project": "",
-	} {
-		if v := strings.Join(got.Header[k], ","); v != want {
-			t.Errorf("%s is %q, want %q", k, v, want)
-		}
-	}
-	if want, _ := c.encode(hello()); !bytes.Equal(want, body) {
-		t.Errorf("the body sent is not the body written:\n%s\n%s", want, body)
-	}
-}
-
-func TestNoKeySendsNoAuthorization(t *testing.T) {
-	t.Setenv("OPENAI_API_KEY", "sk-foreign-key")
-	var auth []string
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		auth = r.Header["Authorization"]
-		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
-	})
-	if s := collect(client(t, Config{Provider: "local", BaseURL: url}).Stream(t.Context(), hello())).String(); s != "text \"x\"\nfinish stop\n" {
-		t.Fatal(s)
-	}
-	if auth != nil {
-		t.Errorf("Authorization %q went out", auth)
-	}
-	r := collect(client(t, Config{Provider: "deepseek"}).Stream(t.Context(), hello()))
-	var e *model.Error
-	if !errors.As(r.err, &e) || e.Kind != model.KindAuth || !strings.Contains(e.Message, "DEEPSEEK_API_KEY") {
-		t.Errorf("without a key: %v", r.err)
-	}
-}
-
-// A trace context that came with a prompt goes on to the provider.
-func TestTraceContext(t *testing.T) {
-	var got http.Header
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		got = r.Header
-		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
-	})
-	ctx := model.WithTrace(t.Context(), model.Trace{Parent: "00-4bf9-00f0-01", State: "a=b"})
-	collect(client(t, Config{Provider: "p", BaseURL: url}).Stream(ctx, hello()))
-	if got.Get("Traceparent") != "00-4bf9-00f0-01" || got.Get("Tracestate") != "a=b" || got.Get("Baggage") != "" {
-		t.Errorf("the request's headers are %v", got)
-	}
-}
-
-func TestGzipThatWasNotAskedFor(t *testing.T) {
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Encoding", "gzip")
-		zw := gzip.NewWriter(w)
-		io.WriteString(zw, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
-		zw.Close()
-	})
-	if s := collect(client(t, Config{Provider: "p", BaseURL: url}).Stream(t.Context(), hello())).String(); s != "text \"x\"\nfinish stop\n" {
-		t.Fatal(s)
-	}
-}
-
-func TestConnectionIsUsedAgain(t *testing.T) {
-	seen := map[string]bool{}
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		seen[r.RemoteAddr] = true
-		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`), finish("stop"), done))
-	})
-	c := client(t, Config{Provider: "p", BaseURL: url})
-	for range 3 {
-		collect(c.Stream(t.Context(), hello()))
-	}
-	if len(seen) != 1 {
-		t.Errorf("three requests took %d connections", len(seen))
-	}
-}
-
-func TestLeavingTheLoopEndsTheRequest(t *testing.T) {
-	gone := make(chan struct{})
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`)))
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-		close(gone)
-	})
-	c := client(t, Config{Provider: "p", BaseURL: url})
-	for range c.Stream(t.Context(), hello()) {
-		break
-	}
-	<-gone
-}
-
-func TestCancel(t *testing.T) {
-	url := server(t, func(w http.ResponseWriter, r *http.Request) {
-		io.WriteString(w, sse(deltaEvent(`{"content":"x"}`)))
-		w.(http.Flusher).Flush()
-		<-r.Context().Done()
-	})
-	c := client(t, Config{Provider: "p", BaseURL: url})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var err error
-	for chunk, e := range c.Stream(ctx, hello()) {
-		if chunk.Type == session.ChunkText {
-			cancel()
-		}
-		err = e
-	}
-	if !errors.Is(err, context.Canceled) {
-		t.Errorf("mid-stream: %v", err)
-	}
-	if r := collect(c.Stream(ctx, hello())); !errors.Is(r.err, context.Canceled) {
-		t.Errorf("before the request: %v", r.err)
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	"acp-agent/loop/model"
@@ -18,7 +19,7 @@ func (w *Wire) message(r *rand.Rand, n int) session.Message {
 	failed := ToolResult(call, text, PNG)
 	failed.Content[0].IsError = true
 	name := w.Models[r.IntN(len(w.Models))]
-	thought := session.Block{Type: session.BlockReasoning, Text: "hm", Signature: "sig", Redacted: []string{"", "sealed"}[r.IntN(2)]}
+	thought := Reasoning("hm", "sig", []string{"", "sealed"}[r.IntN(2)])
 	switch r.IntN(12) {
 	case 0:
 		return User(fmt.Sprint("first ", n), fmt.Sprint("second ", n))
@@ -114,9 +115,28 @@ func (w *Wire) Histories(t *testing.T, start func() Writing) {
 	}
 }
 
-// EncodeNext writes the next request of a short and of a long conversation; what
+// BenchmarkEncode writes the request of a long session: 2 MB in 400 messages.
+func (w *Wire) BenchmarkEncode(b *testing.B, write Writing) {
+	req := &model.Request{Head: session.RequestHead{Config: session.Params{Model: w.Models[0]}, System: strings.Repeat("rule\n", 1000)}}
+	for i := range 200 {
+		id := fmt.Sprint("call", i)
+		req.Messages = append(req.Messages,
+			Assistant(w.Provider, w.Models[0], Reasoning(strings.Repeat("I think. ", 50), "sig", "sealed"), Call(id, "read", `{"file_path":"/w/a.go"}`)),
+			ToolResult(id, session.Text(strings.Repeat("12: func main() {\t// \"x\"\n", 400))))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		body, err := write.Anew(req)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.SetBytes(int64(len(body)))
+	}
+}
+
+// BenchmarkEncodeNext writes the next request of a short and of a long conversation; what
 // writes all of it is not timed. start makes a fresh client.
-func (w *Wire) EncodeNext(b *testing.B, start func() Writing) {
+func (w *Wire) BenchmarkEncodeNext(b *testing.B, start func() Writing) {
 	for _, turns := range []int{20, 2000} {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
 			req := &model.Request{SessionID: "s", Head: session.RequestHead{Config: session.Params{Model: w.Models[0]}}}

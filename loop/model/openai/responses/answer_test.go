@@ -1,84 +1,11 @@
 package responses
 
 import (
-	"errors"
-	"fmt"
-	"io"
-	"os"
 	"strings"
 	"testing"
-	"testing/iotest"
 
-	"github.com/google/go-cmp/cmp"
-
-	"acp-agent/loop/model"
-	"acp-agent/loop/model/internal/wire"
-	"acp-agent/session"
+	"acp-agent/loop/model/internal/wiretest"
 )
-
-// result is what a consumer gets of one stream.
-type result struct {
-	chunks []session.Chunk
-	err    error
-}
-
-func collect(seq func(func(session.Chunk, error) bool)) result {
-	var r result
-	for c, err := range seq {
-		if err != nil {
-			r.err = err
-			continue
-		}
-		r.chunks = append(r.chunks, c)
-	}
-	return r
-}
-
-func (r result) blocks() []session.Block {
-	var a session.Assembler
-	for i := range r.chunks {
-		a.Add(&r.chunks[i])
-	}
-	return a.Blocks(true)
-}
-
-// String writes a result in one line a block, for comparing.
-func (r result) String() string {
-	var a session.Assembler
-	var out strings.Builder
-	for i := range r.chunks {
-		a.Add(&r.chunks[i])
-	}
-	for _, b := range a.Blocks(true) {
-		switch b.Type {
-		case session.BlockToolCall:
-			fmt.Fprintf(&out, "call %s %s %s\n", b.ID, b.Name, b.Arguments)
-		case session.BlockReasoning:
-			fmt.Fprintf(&out, "reasoning %q sig=%q red=%q\n", b.Text, b.Signature, b.Redacted)
-		default:
-			fmt.Fprintf(&out, "%s %q\n", b.Type, b.Text)
-		}
-	}
-	if u := a.Usage(); u != nil {
-		fmt.Fprintf(&out, "usage in=%d out=%d read=%d write=%d reason=%d\n", u.InputTokens, u.OutputTokens, u.CacheReadTokens, u.CacheWriteTokens, u.ReasoningTokens)
-	}
-	var e *model.Error
-	switch {
-	case errors.As(r.err, &e):
-		fmt.Fprintf(&out, "error %s %d retryable=%v\n", e.Kind, e.Status, e.Retryable)
-	case r.err != nil:
-		fmt.Fprintf(&out, "error %v\n", r.err)
-	default:
-		fmt.Fprintf(&out, "finish %s\n", a.Finish())
-	}
-	return out.String()
-}
-
-// decode runs the decoder over a body, without HTTP.
-func decode(r io.Reader) result {
-	e := &wire.Endpoint{Name: "test", Host: "test"}
-	return collect(e.Decode(r, func(y *wire.Yield) wire.Answer { return newAnswer(y, e) }))
-}
 
 // sse makes a stream of events, named as the API names them.
 func sse(events ...string) string {
@@ -99,7 +26,7 @@ func itemDone(item string) string {
 }
 
 func text(s string) string {
-	return `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":` + string(session.AppendString(nil, s)) + `}`
+	return `{"type":"response.output_text.delta","output_index":0,"content_index":0,"delta":` + wiretest.Quote(s) + `}`
 }
 
 // ended is a last event; more are fields of its response.
@@ -114,9 +41,12 @@ const (
 	wholeStop = xUsage + "finish stop\n"
 )
 
-func answered() string {
-	return sse(added(message), text("x"), itemDone(message), ended("completed", ""))
-}
+var (
+	begun = sse(added(message), text("x"))
+	rest  = sse(itemDone(message), ended("completed", ""))
+)
+
+func answered() string { return begun + rest }
 
 const fixtureWant = `reasoning "**Twofiles**\n\n\nBoth." sig="rs_0a1" red="gAAAAABwhole+/="
 text "I read both 😀 & more"
@@ -126,19 +56,10 @@ usage in=200 out=90 read=768 write=32 reason=64
 finish tool-calls
 `
 
-func fixture(t testing.TB) string {
-	t.Helper()
-	b, err := os.ReadFile("testdata/sse/tools.sse")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(b)
-}
+func fixture(t testing.TB) wiretest.Stream { return wiretest.Captured(t, "tools", fixtureWant) }
 
 // quirks are streams as servers send them, and what they mean.
-var quirks = []struct {
-	name, body, want string
-}{
+var quirks = []wiretest.Stream{
 	{"plain", answered(), wholeStop},
 	{"no items, only deltas", sse(text("x"), ended("completed", "")), wholeStop},
 	{"no deltas, only done", sse(itemDone(`{"type":"message","content":[{"type":"output_text","text":"x"}]}`), ended("completed", "")), wholeStop},
@@ -156,7 +77,7 @@ var quirks = []struct {
 		"reasoning \"\" sig=\"rs\" red=\"E\"\nusage in=9 out=5 read=0 write=0 reason=0\nerror empty_response 0 retryable=true\n",
 	},
 	{"unsealed reasoning", sse(`{"type":"response.reasoning_text.delta","output_index":0,"content_index":0,"delta":"h"}`, itemDone(`{"type":"reasoning","id":"rs","content":[{"type":"reasoning_text","text":"h"}]}`),
-		strings.ReplaceAll(text("x"), `output_index":0`, `output_index":1`), ended("completed", "")), "reasoning \"h\" sig=\"\" red=\"\"\n" + wholeStop},
+		strings.ReplaceAll(text("x"), `output_index":0`, `output_index":1`), ended("completed", "")), "reasoning \"h\"\n" + wholeStop},
 	{
 		"arguments only at the end", sse(added(function), `{"type":"response.function_call_arguments.done","output_index":0,"arguments":"{\"k\":1}"}`, ended("completed", "")),
 		"call a f {\"k\":1}\nusage in=9 out=5 read=0 write=0 reason=0\nfinish tool-calls\n",
@@ -203,67 +124,13 @@ var quirks = []struct {
 	},
 }
 
-func TestFixture(t *testing.T) {
-	if diff := cmp.Diff(fixtureWant, decode(strings.NewReader(fixture(t))).String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-}
-
-func TestQuirks(t *testing.T) {
-	for _, q := range quirks {
-		t.Run(q.name, func(t *testing.T) {
-			if diff := cmp.Diff(q.want, decode(strings.NewReader(q.body)).String()); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-			if diff := cmp.Diff(q.want, decode(iotest.OneByteReader(strings.NewReader(q.body))).String()); diff != "" {
-				t.Errorf("one byte at a time: -want +got:\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestSplitAnywhere reads each stream in two parts, split at each byte: what is
-// heard must not depend on how the network cuts.
-func TestSplitAnywhere(t *testing.T) {
-	try := func(name, body, want string) {
-		for i := range len(body) {
-			r := io.MultiReader(strings.NewReader(body[:i]), strings.NewReader(body[i:]))
-			if got := decode(r).String(); got != want {
-				t.Fatalf("%s split at %d of %d:\n%s", name, i, len(body), cmp.Diff(want, got))
-			}
-		}
-	}
-	try("fixture", fixture(t), fixtureWant)
-	for _, q := range quirks {
-		try(q.name, q.body, q.want)
-	}
-}
+func TestStreams(t *testing.T) { openai.With(fixture(t)).Means(t) }
 
 // TestCutAnywhere ends a stream at each byte: before its last event the answer is
-// not whole, after it it is. Text that came is never taken back, and what seals
-// reasoning is whole or missing.
+// not whole, after it it is.
 func TestCutAnywhere(t *testing.T) {
-	body := fixture(t)
-	whole := len(strings.TrimRight(body, "\n"))
-	for i := range len(body) {
-		for _, end := range []error{io.EOF, io.ErrUnexpectedEOF} {
-			r := decode(io.MultiReader(strings.NewReader(body[:i]), iotest.ErrReader(end)))
-			var e *model.Error
-			switch {
-			case i < whole:
-				if !errors.As(r.err, &e) || e.Kind != model.KindStreamClosed || !e.Retryable {
-					t.Fatalf("cut at %d (%v): %s", i, end, r)
-				}
-			case r.err != nil || r.String() != fixtureWant:
-				t.Fatalf("cut at %d (%v), after the last event: %s", i, end, r)
-			}
-			for _, b := range r.blocks() {
-				if b.Type == session.BlockText && !strings.HasPrefix("I read both 😀 & more", b.Text) ||
-					b.Type == session.BlockReasoning && !strings.HasPrefix("**Twofiles**\n\n\nBoth.", b.Text) ||
-					b.Redacted != "" && b.Redacted != "gAAAAABwhole+/=" {
-					t.Fatalf("cut at %d: %+v", i, b)
-				}
-			}
-		}
-	}
+	body := fixture(t).Body
+	openai.Cut(t, body, len(strings.TrimRight(body, "\n")))
 }
+
+func FuzzDecoder(f *testing.F) { openai.With(fixture(f)).FuzzDecoder(f) }

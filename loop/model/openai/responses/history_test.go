@@ -26,19 +26,11 @@ func writing(t testing.TB, cfg Config, refused func() without) wiretest.Writing 
 func TestHistoryChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := func() without { return without{reasoning: r.IntN(16) == 0, summary: r.IntN(16) == 0} }
-	official := wiretest.Wire{Provider: "openai", Models: []string{"gpt-5.5", "gpt-4.1"}}
-	official.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
+	openai.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
 	// Images of results are sent by users, and one vendor does not read what another
 	// has sealed.
 	gateway := wiretest.Wire{Provider: "gate", Models: []string{"m", "n"}}
 	gateway.Histories(t, func() wiretest.Writing {
 		return writing(t, Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
-	})
-}
-
-func BenchmarkEncodeNext(b *testing.B) {
-	w := wiretest.Wire{Provider: "openai", Models: []string{"gpt-5.5"}}
-	w.EncodeNext(b, func() wiretest.Writing {
-		return writing(b, Config{APIKey: "k"}, func() without { return without{} })
 	})
 }

@@ -1,7 +1,6 @@
 package responses
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -165,7 +164,7 @@ func (w *writer) reasoning(effort string) {
 	effort = strings.ToLower(effort)
 	var fields []string
 	if effort != "" {
-		fields = append(fields, `"effort":`+string(session.AppendString(nil, nearest(effort, w.info.efforts))))
+		fields = append(fields, `"effort":`+string(session.AppendString(nil, wire.Effort(effort, w.info.efforts))))
 	}
 	if !w.without.summary && effort != "off" && effort != "none" && (w.info.known || w.c.official) {
 		fields = append(fields, `"summary":"auto"`)
@@ -174,27 +173,6 @@ func (w *writer) reasoning(effort string) {
 		w.raw(`,"reasoning":{` + strings.Join(fields, ",") + `}`)
 	}
 	w.raw(`,"include":["reasoning.encrypted_content"]`)
-}
-
-// nearest picks the wire's level for one of ours: itself where the model has it,
-// else the nearest. Models that are not known get the common levels.
-func nearest(effort string, levels []string) string {
-	if effort == "off" {
-		effort = "none"
-	}
-	if len(levels) == 0 {
-		levels = []string{"none", "low", "medium", "high", "xhigh"}
-	}
-	if slices.Contains(levels, effort) {
-		return effort
-	}
-	switch effort {
-	case "none", "minimal":
-		return levels[0]
-	case "max", "xhigh":
-		return levels[len(levels)-1]
-	}
-	return effort
 }
 
 // tools writes the tools. Strict mode, on by default here, would have schemas
@@ -211,13 +189,9 @@ func (w *writer) tools() error {
 		w.raw(`,"description":`)
 		w.str(t.Description)
 		w.raw(`,"strict":false,"parameters":`)
-		switch {
-		case len(t.Parameters) == 0:
-			w.raw(`{"type":"object","properties":{}}`)
-		case !json.Valid(t.Parameters):
-			return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
-		default:
-			w.dst = append(w.dst, t.Parameters...)
+		var err error
+		if w.dst, err = wire.AppendSchema(w.dst, &t); err != nil {
+			return err
 		}
 		w.raw(`}`)
 	}

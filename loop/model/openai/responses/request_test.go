@@ -1,18 +1,15 @@
 package responses
 
 import (
-	"bytes"
 	"encoding/json"
 	"flag"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	sdk "github.com/openai/openai-go/v3/responses"
 
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
 )
 
@@ -27,70 +24,24 @@ func client(t testing.TB, cfg Config) *Client {
 	return c
 }
 
-func user(texts ...string) session.Message {
-	m := session.Message{Role: session.RoleUser}
-	for _, s := range texts {
-		m.Content = append(m.Content, session.Text(s))
-	}
-	return m
-}
-
-func assistant(provider, name string, blocks ...session.Block) session.Message {
-	return session.Message{Role: session.RoleAssistant, Provider: provider, Model: name, Content: blocks}
-}
-
-func call(id, name, args string) session.Block {
-	return session.Block{Type: session.BlockToolCall, ID: id, Name: name, Arguments: args}
-}
-
-// sealed is reasoning as this wire gives it.
-func sealed(text, id, data string) session.Block {
-	return session.Block{Type: session.BlockReasoning, Text: text, Signature: id, Redacted: data}
-}
-
-func toolResult(id string, blocks ...session.Block) session.Message {
-	return session.Message{Role: session.RoleTool, Content: []session.Block{{Type: session.BlockToolResult, CallID: id, Content: blocks}}}
-}
-
-var png = session.Block{Type: session.BlockImage, Data: "aGVsbG8=", MimeType: "image/png"}
-
-const steering = "<steering source=\"hook\">\n  Don't stop.\u2028 Run & check </steering>\n\n"
-
 // conversation has one of everything.
 func conversation(provider, name string) *model.Request {
-	return &model.Request{
-		SessionID: "0193-session",
-		Head: session.RequestHead{
-			Config: session.Params{Provider: provider, Model: name, ReasoningEffort: "high"},
-			System: "You are an agent.\n<rules>&</rules>",
-			Tools: []session.ToolSchema{
-				{Name: "read", Description: "Reads a file.", Parameters: json.RawMessage(`{"type":"object","properties":{"z":{"type":"number","maximum":9007199254740993},"a":{"type":"string"}}}`)},
-				{Name: "noop", Description: "Does nothing."},
-			},
-		},
-		Messages: []session.Message{
-			user("first"), user("second, a message of its own"), user("one block", "another block"),
-			assistant(provider, name, sealed("I think.", "rs_1", "gAAA+/="), session.Text("Reading."),
-				call("call_1", "read", `{"a": "x", "n":9007199254740993}`), call("call_2", "noop", ``)),
-			toolResult("call_1", session.Text("line 1\n"), session.Text("line 2")),
-			user("context of the first result"),
-			toolResult("call_2"),
-			user(steering), user(" \n\t"),
-			assistant("anthropic", "claude-opus-5-5", session.Block{Type: session.BlockReasoning, Text: "Sealed elsewhere.", Signature: "sig"}, call(strings.Repeat("functions.read:0", 9), "a.b", `{"a": "x`)),
-			toolResult(strings.Repeat("functions.read:0", 9), session.Text("")),
-			assistant(provider, name, sealed("", "rs_2", "gBBB"), call("call_3", "read", `{"a":"😀"}`)),
-			toolResult("call_3", session.Text("ok"), png),
-			assistant(provider, name, sealed("cut before it said anything", "rs_3", "gCCC")),
-			user("again, 😀 👩‍👩‍👧"),
-			assistant(provider, name, sealed("Done thinking.", "rs_4", "gDDD"), session.Text("Done.")),
-			{Role: session.RoleUser, Content: []session.Block{
-				session.Text("See"), png,
-				{Type: session.BlockResourceLink, URI: "file:///w/a%20b.txt#L3-5", Name: "a b.txt", Description: "notes"},
-				{Type: session.BlockResource, URI: "file:///w/c.txt", MimeType: "text/plain", Text: "  verbatim\n"},
-				{Type: session.BlockAudio, MimeType: "audio/wav", Data: "AAEC"},
-			}},
-		},
-	}
+	return wiretest.Conversation(provider, name,
+		wiretest.User("first"), wiretest.User("second, a message of its own"), wiretest.User("one block", "another block"),
+		wiretest.Assistant(provider, name, wiretest.Reasoning("I think.", "rs_1", "gAAA+/="), session.Text("Reading."),
+			wiretest.Call("call_1", "read", `{"a": "x", "n":9007199254740993}`), wiretest.Call("call_2", "noop", ``)),
+		wiretest.ToolResult("call_1", session.Text("line 1\n"), session.Text("line 2")),
+		wiretest.User("context of the first result"),
+		wiretest.ToolResult("call_2"),
+		wiretest.User(wiretest.Steering), wiretest.User(" \n\t"),
+		wiretest.Assistant("anthropic", "claude-opus-5-5", session.Block{Type: session.BlockReasoning, Text: "Sealed elsewhere.", Signature: "sig"}, wiretest.Call(strings.Repeat("functions.read:0", 9), "a.b", `{"a": "x`)),
+		wiretest.ToolResult(strings.Repeat("functions.read:0", 9), session.Text("")),
+		wiretest.Assistant(provider, name, wiretest.Reasoning("", "rs_2", "gBBB"), wiretest.Call("call_3", "read", `{"a":"😀"}`)),
+		wiretest.ToolResult("call_3", session.Text("ok"), wiretest.PNG),
+		wiretest.Assistant(provider, name, wiretest.Reasoning("cut before it said anything", "rs_3", "gCCC")),
+		wiretest.User("again, 😀 👩‍👩‍👧"),
+		wiretest.Assistant(provider, name, wiretest.Reasoning("Done thinking.", "rs_4", "gDDD"), session.Text("Done.")),
+		wiretest.Everything)
 }
 
 func TestRequestGolden(t *testing.T) {
@@ -106,36 +57,8 @@ func TestRequestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, tt.cfg)
-			body, err := c.encode(tt.req, without{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if again, _ := c.encode(tt.req, without{}); !bytes.Equal(body, again) {
-				t.Error("two writings differ")
-			}
-			var pretty bytes.Buffer
-			if err := json.Indent(&pretty, body, "", "  "); err != nil {
-				t.Fatalf("%v\n%s", err, body)
-			}
-			pretty.WriteByte('\n')
-			file := filepath.Join("testdata", tt.name+".json")
-			if *update {
-				if err := os.WriteFile(file, pretty.Bytes(), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), pretty.String()); diff != "" {
-				t.Errorf("-want +got (run with -update if it is meant):\n%s", diff)
-			}
-			// The SDK's own types must understand it.
 			var params sdk.ResponseNewParams
-			if err := json.Unmarshal(body, &params); err != nil {
-				t.Errorf("the SDK cannot read the request: %v", err)
-			}
+			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) { return c.encode(tt.req, without{}) }, &params)
 			if len(params.Input.OfInputItemList) < 15 || len(params.Tools) != 2 || params.Store.Value {
 				t.Errorf("the SDK reads %d items and %d tools", len(params.Input.OfInputItemList), len(params.Tools))
 			}
@@ -143,42 +66,28 @@ func TestRequestGolden(t *testing.T) {
 	}
 }
 
-// TestPrefixIsStable: what was sent stays the same bytes when more follows, as
-// providers cache by prefix.
 func TestPrefixIsStable(t *testing.T) {
 	for _, cfg := range []Config{{APIKey: "k"}, {Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}} {
 		c := client(t, cfg)
-		full := conversation(c.cfg.Provider, "gpt-5.5")
-		whole, _ := c.encode(full, without{})
-		for n := range full.Messages {
-			if full.Messages[n].Role != session.RoleAssistant {
-				continue // a request ends before an answer
-			}
-			part := *full
-			part.Messages = full.Messages[:n]
-			body, err := c.encode(&part, without{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.HasPrefix(whole, bytes.TrimSuffix(body, []byte(`]}`))) {
-				t.Errorf("%s: the request of %d messages is no prefix", c.cfg.Provider, n)
-			}
-		}
+		wiretest.PrefixIsStable(t, conversation(c.cfg.Provider, "gpt-5.5"), func(next *session.Message) bool { return next.Role == session.RoleAssistant },
+			func(req *model.Request) string {
+				body, err := c.encode(req, without{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return strings.TrimSuffix(string(body), `]}`)
+			})
 	}
 }
 
 func TestVerbatim(t *testing.T) {
-	texts := []string{
-		" ", "\n\n lead and trail \t\r\n", steering, "a & b < c > d", "\u2028\u2029\ufeff", "😀 👩‍👩‍👧 e\u0301", "\x00\x01\x1f",
-		`"quoted" \back\slash {"json":1}`, "{{fromRequest:x}}", strings.Repeat("0123456789abcde\n", 1<<16),
-	}
 	c := client(t, Config{APIKey: "k"})
-	for _, s := range texts {
+	for _, s := range append(wiretest.Texts(), " ") {
 		body, err := c.encode(&model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "gpt-5.5"}, System: s},
 			Messages: []session.Message{
-				user(s), user(s, s), assistant("openai", "gpt-5.5", sealed(s, s, s), session.Text(s), call("c", "f", "{}")),
-				toolResult("c", session.Text(s)), user(s),
+				wiretest.User(s), wiretest.User(s, s), wiretest.Assistant("openai", "gpt-5.5", wiretest.Reasoning(s, s, s), session.Text(s), wiretest.Call("c", "f", "{}")),
+				wiretest.ToolResult("c", session.Text(s)), wiretest.User(s),
 			},
 		}, without{})
 		if err != nil {
@@ -229,15 +138,15 @@ func TestReasoningIsSentBack(t *testing.T) {
 		message             session.Message
 		want                bool
 	}{
-		{"own", "openai", "gpt-5.5", assistant("openai", "gpt-5.5", sealed("t", "rs", "SEALED"), answer), true},
-		{"own, other model", "openai", "gpt-5.5", assistant("openai", "gpt-5.2", sealed("t", "rs", "SEALED"), answer), true},
-		{"own, without an id", "openai", "gpt-5.5", assistant("openai", "gpt-5.5", sealed("", "", "SEALED"), answer), true},
-		{"not sealed", "openai", "gpt-5.5", assistant("openai", "gpt-5.5", sealed("SEALED", "rs", ""), answer), false},
-		{"Anthropic's", "openai", "gpt-5.5", assistant("anthropic", "claude-opus-5-5", session.Block{Type: session.BlockReasoning, Redacted: "SEALED"}, answer), false},
-		{"DeepSeek's", "openai", "gpt-5.5", assistant("deepseek", "deepseek-v4-pro", session.Block{Type: session.BlockReasoning, Text: "SEALED"}, answer), false},
-		{"last of its message", "openai", "gpt-5.5", assistant("openai", "gpt-5.5", answer, sealed("t", "rs", "SEALED")), false},
-		{"a gateway's same model", "gate", "m", assistant("gate", "m", sealed("t", "rs", "SEALED"), answer), true},
-		{"a gateway's other model", "gate", "m", assistant("gate", "n", sealed("t", "rs", "SEALED"), answer), false},
+		{"own", "openai", "gpt-5.5", wiretest.Assistant("openai", "gpt-5.5", wiretest.Reasoning("t", "rs", "SEALED"), answer), true},
+		{"own, other model", "openai", "gpt-5.5", wiretest.Assistant("openai", "gpt-5.2", wiretest.Reasoning("t", "rs", "SEALED"), answer), true},
+		{"own, without an id", "openai", "gpt-5.5", wiretest.Assistant("openai", "gpt-5.5", wiretest.Reasoning("", "", "SEALED"), answer), true},
+		{"not sealed", "openai", "gpt-5.5", wiretest.Assistant("openai", "gpt-5.5", wiretest.Reasoning("SEALED", "rs", ""), answer), false},
+		{"Anthropic's", "openai", "gpt-5.5", wiretest.Assistant("anthropic", "claude-opus-5-5", session.Block{Type: session.BlockReasoning, Redacted: "SEALED"}, answer), false},
+		{"DeepSeek's", "openai", "gpt-5.5", wiretest.Assistant("deepseek", "deepseek-v4-pro", session.Block{Type: session.BlockReasoning, Text: "SEALED"}, answer), false},
+		{"last of its message", "openai", "gpt-5.5", wiretest.Assistant("openai", "gpt-5.5", answer, wiretest.Reasoning("t", "rs", "SEALED")), false},
+		{"a gateway's same model", "gate", "m", wiretest.Assistant("gate", "m", wiretest.Reasoning("t", "rs", "SEALED"), answer), true},
+		{"a gateway's other model", "gate", "m", wiretest.Assistant("gate", "n", wiretest.Reasoning("t", "rs", "SEALED"), answer), false},
 	}
 	for _, tt := range tests {
 		cfg := Config{Provider: tt.client, APIKey: "k"}
@@ -246,7 +155,7 @@ func TestReasoningIsSentBack(t *testing.T) {
 		}
 		body, err := client(t, cfg).encode(&model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: tt.model}},
-			Messages: []session.Message{user("u"), tt.message, user("v")},
+			Messages: []session.Message{wiretest.User("u"), tt.message, wiretest.User("v")},
 		}, without{})
 		if err != nil {
 			t.Fatal(err)
@@ -287,17 +196,9 @@ func TestEffort(t *testing.T) {
 	}
 }
 
-func TestEncodeRefuses(t *testing.T) {
+func TestRefuses(t *testing.T) {
 	c := client(t, Config{APIKey: "k"})
-	for name, req := range map[string]*model.Request{
-		"no model":   {},
-		"bad schema": {Head: session.RequestHead{Config: session.Params{Model: "m"}, Tools: []session.ToolSchema{{Name: "f", Parameters: json.RawMessage(`{`)}}}},
-		"bad role":   {Head: session.RequestHead{Config: session.Params{Model: "m"}}, Messages: []session.Message{{Role: "system"}}},
-	} {
-		if _, err := c.encode(req, without{}); err == nil {
-			t.Errorf("%s was taken", name)
-		}
-	}
+	wiretest.Refuses(t, func(req *model.Request) ([]byte, error) { return c.encode(req, without{}) })
 }
 
 func TestCatalog(t *testing.T) {

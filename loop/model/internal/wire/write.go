@@ -2,9 +2,13 @@ package wire
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
+	"slices"
 	"strconv"
 	"strings"
+
+	"acp-agent/session"
 )
 
 // SafeName makes an id or a name fit ^[a-zA-Z0-9_-]+$ and a length, which other
@@ -39,4 +43,36 @@ func Arguments(s string) string {
 		return s
 	}
 	return "{}"
+}
+
+// AppendSchema appends what a tool takes, a schema.
+func AppendSchema(dst []byte, t *session.ToolSchema) ([]byte, error) {
+	switch {
+	case len(t.Parameters) == 0:
+		return append(dst, `{"type":"object","properties":{}}`...), nil
+	case !json.Valid(t.Parameters):
+		return nil, fmt.Errorf("the schema of tool %s is not JSON", t.Name)
+	}
+	return append(dst, t.Parameters...), nil
+}
+
+// Effort picks the level of OpenAI's wires for one of ours: itself where the model
+// has it, else the nearest. Models that are not known get the common levels.
+func Effort(effort string, levels []string) string {
+	if effort == "off" {
+		effort = "none"
+	}
+	if len(levels) == 0 {
+		levels = []string{"none", "low", "medium", "high", "xhigh"}
+	}
+	if slices.Contains(levels, effort) {
+		return effort
+	}
+	switch effort {
+	case "none", "minimal":
+		return levels[0]
+	case "max", "xhigh":
+		return levels[len(levels)-1]
+	}
+	return effort
 }
