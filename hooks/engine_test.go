@@ -205,7 +205,7 @@ func TestMerge(t *testing.T) {
 		{"elicitation: a refusal wins", Elicitation, []Heard{
 			h("a", "1", 1, Answer{Action: "accept", Content: raw(`{}`)}),
 			h("a", "2", 2, Answer{Action: "decline"}),
-		}, Outcome{Action: "decline"}},
+		}, Outcome{Action: "decline", DecisionReason: text("", "a", "2")}},
 	} {
 		var out Outcome
 		Merge(&out, tc.ev, tc.in)

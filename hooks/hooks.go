@@ -55,8 +55,6 @@ const (
 // absent are the vendors' events that this agent never has, and why.
 var absent = map[Event]string{
 	SubagentStart: "this agent has no subagents", SubagentStop: "this agent has no subagents",
-	Elicitation:       "this agent takes no questions from MCP servers",
-	ElicitationResult: "this agent takes no questions from MCP servers",
 
 	"Setup":                "this agent has no set-up runs",
 	"MessageDisplay":       "the client shows messages, not this agent",
@@ -72,8 +70,8 @@ var absent = map[Event]string{
 func Events() []Event {
 	return []Event{
 		SessionStart, InstructionsLoaded, UserPromptExpand, UserPromptSubmit, PreModelRequest, PostModelRequest,
-		PreToolUse, PermissionRequest, PermissionDenied, PostToolUse, PostToolUseFailure, PostToolBatch,
-		Notification, Stop, StopFailure, Interrupt, PreCompact, PostCompact, PreModelSwitch, PostModelSwitch,
+		PreToolUse, PermissionRequest, PermissionDenied, Elicitation, ElicitationResult,
+		PostToolUse, PostToolUseFailure, PostToolBatch, Notification, Stop, StopFailure, Interrupt, PreCompact, PostCompact, PreModelSwitch, PostModelSwitch,
 		CwdChanged, ConfigChange, SessionEnd,
 	}
 }
@@ -123,7 +121,9 @@ type Call struct {
 	// with it; Summary PostCompact's.
 	Trigger, Instructions, Summary string
 	// Fields holds the members of the rarer events by their vendor name
-	// (Notification message, title, notification_type; StopFailure error,
+	// (Notification message, title, notification_type; Elicitation
+	// mcp_server_name, message, mode, url, elicitation_id, requested_schema, its
+	// result action and content; StopFailure error,
 	// error_details; InstructionsLoaded file_path, memory_type, load_reason;
 	// CwdChanged old_cwd, new_cwd; ConfigChange source, file_path; ModelSwitch
 	// from_model, to_model, requested_model, source; …). A dialect picks the ones
@@ -291,7 +291,7 @@ type Outcome struct {
 
 	// Decision is PreToolUse's and PermissionRequest's: "" (none), allow, ask,
 	// defer or deny; deny beats all, across dialects. DecisionReason is the
-	// reason of the handler that decided.
+	// reason of the handler that decided, also about Action.
 	Decision       Decision
 	DecisionReason Text
 	// Interrupt: a PermissionRequest denial that ends the turn.

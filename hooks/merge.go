@@ -74,7 +74,7 @@ func Merge(out *Outcome, ev Event, hs []Heard) {
 		}
 		out.Retry = out.Retry || h.Retry
 		if h.Action != "" && (out.Action == "" || out.Action == "accept") {
-			out.Action, out.Content = h.Action, h.Content
+			out.Action, out.Content, out.DecisionReason = h.Action, h.Content, text(h.Reason)
 		}
 	}
 	if out.Blocked {

@@ -134,6 +134,8 @@ func (s *Session) capped() bool {
 // injectedType names the event that a hook's text becomes.
 func injectedType(ev hooks.Event, dialect, kind string) session.Type {
 	switch {
+	case ev == hooks.Elicitation || ev == hooks.ElicitationResult:
+		return session.TypeElicitAnswered
 	case kind == "feedback" && dialect == "claude-code":
 		return session.TypeContextMessage
 	case kind == "reason" && (ev == hooks.Stop || ev == hooks.SubagentStop):

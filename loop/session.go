@@ -128,8 +128,10 @@ type Config struct {
 	Environ  []string
 	Files    tool.Files
 	Terminal tool.Terminal
-	// Forms are the client's forms (optional).
+	// Forms are the client's forms (optional). Elicit shows it the questions of
+	// MCP servers (optional).
 	Forms  tool.Forms
+	Elicit tool.Elicitor
 	Roots  []string
 	Limits Limits
 	Retry  RetryPolicy

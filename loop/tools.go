@@ -100,6 +100,9 @@ func (t *turn) newJob(c session.Call) *job {
 		s.cfg.Observer.Progress(t.ctx, c.ID, p)
 	}
 	j.env.Files = turnFiles{s.cfg.Files, t.ctx}
+	if s.cfg.Elicit != nil {
+		j.env.Elicit = elicitor{t, j}
+	}
 	return j
 }
 

@@ -48,6 +48,8 @@ const (
 	TypeHookAnswer         Type = "hook/answer"
 	TypePermissionAsked    Type = "permission/asked"
 	TypePermissionAnswered Type = "permission/answered"
+	TypeElicitAsked        Type = "elicitation/asked"
+	TypeElicitAnswered     Type = "elicitation/answered"
 	TypeNotice             Type = "notice"
 	TypeModelRetry         Type = "model/retry"
 	TypeModeSet            Type = "mode/set"
@@ -64,7 +66,7 @@ var Types = []Type{
 	TypeUserMessage, TypeSteeringMessage, TypeContextMessage,
 	TypeRequestHeader, TypeRequestSent, TypeAssistantChunk, TypeAssistantMessage,
 	TypeToolCall, TypeToolResult, TypeHookInvoked, TypeHookResult, TypeHookRequest, TypeHookAnswer,
-	TypePermissionAsked, TypePermissionAnswered, TypeNotice, TypeModelRetry,
+	TypePermissionAsked, TypePermissionAnswered, TypeElicitAsked, TypeElicitAnswered, TypeNotice, TypeModelRetry,
 	TypeModeSet, TypeConfigSet, TypeSessionTitle, TypeUsage, TypeCompaction, TypeTodoWrite,
 }
 
@@ -506,6 +508,10 @@ func New(t Type) Data {
 		return new(PermissionAsked)
 	case TypePermissionAnswered:
 		return new(PermissionAnswered)
+	case TypeElicitAsked:
+		return new(ElicitAsked)
+	case TypeElicitAnswered:
+		return new(ElicitAnswered)
 	case TypeNotice:
 		return new(Notice)
 	case TypeModelRetry:

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -33,6 +34,7 @@ type client struct {
 	// that nobody answers, updates outside a turn.
 	problems []string
 	answers  []PermissionAnswer
+	elicits  []ElicitationAnswer
 	// always answers questions that come when answers is empty; empty has none.
 	always string
 	// hold keeps permission questions open; they are answered as cancelled once
@@ -54,14 +56,16 @@ type call struct {
 	answer          record
 }
 
+// heldQuestion is a question that is open; cancel is the answer that ends it.
 type heldQuestion struct {
 	id      *value
 	session string
+	cancel  string
 }
 
-func newClient(stdin io.Writer, answers []PermissionAnswer, limit time.Duration) *client {
+func newClient(stdin io.Writer, in *Input, limit time.Duration) *client {
 	return &client{
-		limit: limit, out: newWriter(stdin), answers: answers, changed: make(chan struct{}),
+		limit: limit, out: newWriter(stdin), answers: in.PermissionAnswers, elicits: in.ElicitationAnswers, changed: make(chan struct{}),
 		open: map[string]int{}, calls: map[int]call{}, running: map[[2]string]bool{},
 	}
 }
@@ -217,12 +221,16 @@ func (c *client) checkUpdate(v *value) {
 
 func (c *client) serve(method string, v *value) {
 	id := v.get("id")
+	if method == "elicitation/create" {
+		c.elicit(id, v)
+		return
+	}
 	if method != "session/request_permission" {
 		c.reply(id, "error", fmt.Sprintf(`{"code":-32601,"message":"the snapshot client does not serve %s"}`, method))
 		return
 	}
 	if c.hold {
-		c.held = append(c.held, heldQuestion{id, v.text("params", "sessionId")})
+		c.held = append(c.held, heldQuestion{id, v.text("params", "sessionId"), noPermission})
 		return
 	}
 	if len(c.answers) == 0 && c.always != "" {
@@ -230,13 +238,13 @@ func (c *client) serve(method string, v *value) {
 	}
 	if len(c.answers) == 0 {
 		c.problems = append(c.problems, "the agent asked for permission and input.json has no answer left: add one to permissionAnswers: "+clip(v.String()))
-		c.reply(id, "result", `{"outcome":{"outcome":"cancelled"}}`)
+		c.reply(id, "result", noPermission)
 		return
 	}
 	kind := c.answers[0].Kind
 	c.answers = c.answers[1:]
 	if kind == "cancelled" {
-		c.reply(id, "result", `{"outcome":{"outcome":"cancelled"}}`)
+		c.reply(id, "result", noPermission)
 		return
 	}
 	if options := v.get("params", "options"); options != nil {
@@ -249,7 +257,31 @@ func (c *client) serve(method string, v *value) {
 		}
 	}
 	c.problems = append(c.problems, fmt.Sprintf("input.json answers %s, which the agent did not offer: %s", kind, clip(v.String())))
-	c.reply(id, "result", `{"outcome":{"outcome":"cancelled"}}`)
+	c.reply(id, "result", noPermission)
+}
+
+// noPermission answers a permission question as cancelled.
+const noPermission = `{"outcome":{"outcome":"cancelled"}}`
+
+// elicit answers a question with a form or a URL.
+func (c *client) elicit(id *value, v *value) {
+	const cancel = `{"action":"cancel"}`
+	if len(c.elicits) == 0 {
+		c.problems = append(c.problems, "the agent asked for something and input.json has no answer left: add one to elicitationAnswers: "+clip(v.String()))
+		c.reply(id, "result", cancel)
+		return
+	}
+	a := c.elicits[0]
+	c.elicits = c.elicits[1:]
+	if a.Action == "hold" {
+		c.held = append(c.held, heldQuestion{id, v.text("params", "sessionId"), cancel})
+		return
+	}
+	body, err := json.Marshal(a)
+	if err != nil {
+		panic("snapshots: an answer does not encode: " + err.Error()) // it was decoded from JSON
+	}
+	c.reply(id, "result", string(body))
 }
 
 // release answers held questions as cancelled, as a client must.
@@ -258,7 +290,7 @@ func (c *client) release(which func(heldQuestion) bool) {
 		if !which(q) {
 			return false
 		}
-		c.reply(q.id, "result", `{"outcome":{"outcome":"cancelled"}}`)
+		c.reply(q.id, "result", q.cancel)
 		return true
 	})
 }

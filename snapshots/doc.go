@@ -33,7 +33,8 @@
 //	promptAsync {text}                  does not wait for the answer
 //	promptAndWaitForAgentMessage {text, waitForText}
 //	promptAndCancel {text, and one of waitForFile{path}, waitForText,
-//	    waitForToolCall, waitForPermission, waitForLogEvent, waitForRequest,
+//	    waitForToolCall, waitForPermission, waitForElicitation, waitForLogEvent,
+//	    waitForRequest,
 //	    immediately}
 //	cancel {the same, optional}
 //	setMode {modeId}   setConfigOption {configId, value}

@@ -21,6 +21,8 @@ type Input struct {
 	// PermissionAnswers answer the agent's questions first in, first out, by
 	// option kind. A question with no answer left fails the run.
 	PermissionAnswers []PermissionAnswer `json:"permissionAnswers,omitempty"`
+	// ElicitationAnswers answer elicitation/create in the same way.
+	ElicitationAnswers []ElicitationAnswer `json:"elicitationAnswers,omitempty"`
 	// Env is added to the agent's environment, Args to its command line. Both
 	// may hold {{cwd}}, {{home}}, {{state}} and {{scenario}}.
 	Env  map[string]string `json:"env,omitempty"`
@@ -43,6 +45,14 @@ type Input struct {
 // option kind, or cancelled.
 type PermissionAnswer struct {
 	Kind string `json:"kind"`
+}
+
+// ElicitationAnswer is an answer to elicitation/create. Action is accept, decline
+// or cancel; hold leaves the question open until the agent takes it back or ends
+// the turn, when it is answered as cancelled. Content is accept's.
+type ElicitationAnswer struct {
+	Action  string `json:"action"`
+	Content any    `json:"content,omitempty"`
 }
 
 // Step is one thing the client does. Op says which fields it takes; the
@@ -69,6 +79,8 @@ type Step struct {
 	WaitForToolCall   string   `json:"waitForToolCall,omitempty"`
 	WaitForPermission bool     `json:"waitForPermission,omitempty"`
 	WaitForLogEvent   string   `json:"waitForLogEvent,omitempty"`
+	// WaitForElicitation waits for one that is answered with hold.
+	WaitForElicitation bool `json:"waitForElicitation,omitempty"`
 	// WaitForRequest waits until the model was asked so many times in the run.
 	WaitForRequest int  `json:"waitForRequest,omitempty"`
 	Immediately    bool `json:"immediately,omitempty"`
@@ -95,7 +107,7 @@ type FileRef struct {
 	Path string `json:"path"`
 }
 
-var cancelTriggers = []string{"waitForFile", "waitForText", "waitForToolCall", "waitForPermission", "waitForLogEvent", "waitForRequest", "immediately"}
+var cancelTriggers = []string{"waitForFile", "waitForText", "waitForToolCall", "waitForPermission", "waitForElicitation", "waitForLogEvent", "waitForRequest", "immediately"}
 
 // stepFields lists the fields that each op takes beside op and session.
 var stepFields = map[string][]string{
@@ -161,6 +173,13 @@ func ParseInput(data []byte) (*Input, error) {
 		case "allow_once", "allow_always", "reject_once", "reject_always", "cancelled":
 		default:
 			return nil, fmt.Errorf("input.json permissionAnswers[%d]: unknown kind %q: use allow_once, allow_always, reject_once, reject_always or cancelled", i, a.Kind)
+		}
+	}
+	for i, a := range in.ElicitationAnswers {
+		switch a.Action {
+		case "accept", "decline", "cancel", "hold":
+		default:
+			return nil, fmt.Errorf("input.json elicitationAnswers[%d]: unknown action %q: use accept, decline, cancel or hold", i, a.Action)
 		}
 	}
 	return in, nil

@@ -80,6 +80,9 @@ func (r *runner) observe(ctx context.Context, s *Scenario, res *Result) *got {
 	if left := len(pr.c.answers); left > 0 && res.Err == nil {
 		res.Faults = append(res.Faults, fmt.Sprintf("the agent never asked for %d of the %d permissionAnswers", left, len(s.Input.PermissionAnswers)))
 	}
+	if left := len(pr.c.elicits); left > 0 && res.Err == nil {
+		res.Faults = append(res.Faults, fmt.Sprintf("the agent never asked for %d of the %d elicitationAnswers", left, len(s.Input.ElicitationAnswers)))
+	}
 	pr.c.mu.Unlock()
 	if err := r.collect(s, p, d.sessions, before, g, res); err != nil {
 		res.Err = errors.Join(res.Err, err)

@@ -100,7 +100,7 @@ func (r *runner) start(ctx context.Context, s *Scenario, p place) (*process, err
 		stdout.Close()
 		return nil, fmt.Errorf("starting %s: %w", argv[0], err)
 	}
-	pr.c = newClient(stdin, s.Input.PermissionAnswers, r.o.Limit)
+	pr.c = newClient(stdin, s.Input, r.o.Limit)
 	go func() { // ends at the end of the agent's stdout, or when finish closes it
 		defer close(pr.read)
 		pr.c.read(stdout)

@@ -329,6 +329,8 @@ func (d *driver) cancel(ctx context.Context, s *Step) error {
 		err = d.logEvent(ctx, s.WaitForLogEvent, 1)
 	case s.WaitForRequest > 0:
 		err = d.modelAsked(ctx, s.WaitForRequest)
+	case s.WaitForElicitation:
+		err = d.c.await(ctx, "an elicitation that is held", func() bool { return len(d.c.held) > 0 })
 	case s.WaitForPermission:
 		err = d.c.await(ctx, "a permission question", func() bool { return len(d.c.held) > 0 })
 	case s.WaitForToolCall != "":

@@ -34,11 +34,12 @@ type SessionParams struct {
 	OverrideSystem bool
 	// Servers are the MCP servers to connect to.
 	Servers []Server
-	// Read, Write, Terminal and Forms are the client's services, nil where it does
-	// not offer them.
+	// Read, Write, Terminal, Forms and Elicit are the client's services, nil where
+	// it does not offer them. Client says which modes Elicit has.
 	Read, Write tool.Files
 	Terminal    tool.Terminal
 	Forms       tool.Forms
+	Elicit      tool.Elicitor
 }
 
 // Server is an MCP server that a client names.

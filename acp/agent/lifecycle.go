@@ -87,6 +87,9 @@ func (a *Agent) build(ctx context.Context, h session.Header, su setup) (loop.Con
 	if params.Client.Elicitation != nil && params.Client.Elicitation.Form != nil {
 		params.Forms = clientForms{cl}
 	}
+	if e := params.Client.Elicitation; e != nil && (e.Form != nil || e.URL != nil) {
+		params.Elicit = clientElicitor{cl, e.Form != nil, e.URL != nil}
+	}
 	return a.cfg.Builder.Session(ctx, params)
 }
 

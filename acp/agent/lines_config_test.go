@@ -236,7 +236,7 @@ var configLines = []line{
 			})
 		}
 	}},
-	{n: 112, name: "elicitation-ids", why: "only url elicitations have an id, and this agent makes none: nothing that it asks for needs a browser"},
+	{n: 112, name: "elicitation-ids", at: "loop/tool/mcp.TestElicitURL", test: pagesAreDone},
 	{n: 113, name: "child-sessions", why: "this agent makes no child sessions: there is no subagent tool, so nothing to announce"},
 	{n: 114, name: "no-root-fields", at: "acp/acptest.TestProblems", why: "acptest refuses unknown members in each frame of each test"},
 	{n: 115, name: "unknown-extensions", test: func(t *testing.T) {

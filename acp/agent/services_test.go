@@ -51,7 +51,7 @@ func serve(r *rig, caps acp.ClientCapabilities) *services {
 		acptest.Handle(r.Client, acp.MethodTerminalKill, s.kill)
 		acptest.Handle(r.Client, acp.MethodTerminalRelease, s.release)
 	}
-	if caps.Elicitation != nil && caps.Elicitation.Form != nil {
+	if caps.Elicitation != nil && (caps.Elicitation.Form != nil || caps.Elicitation.URL != nil) {
 		acptest.Handle(r.Client, acp.MethodElicitationCreate, s.elicit)
 	}
 	return s

@@ -14,4 +14,4 @@ func extraTools(p *agent.SessionParams) []tool.Tool {
 	return []tool.Tool{ask.New()}
 }
 
-func wire(cfg *loop.Config, p *agent.SessionParams) { cfg.Forms = p.Forms }
+func wire(cfg *loop.Config, p *agent.SessionParams) { cfg.Forms, cfg.Elicit = p.Forms, p.Elicit }

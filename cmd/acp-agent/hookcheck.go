@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +21,7 @@ import (
 type hooksCheckCmd struct {
 	Event   string        `arg:"" help:"Event, such as Stop or PreToolUse."`
 	Dir     string        `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
-	Tool    string        `help:"Tool of a tool event by this agent's name or Claude Code's, such as bash." placeholder:"NAME"`
+	Tool    string        `help:"Tool of a tool event by this agent's name or Claude Code's, such as bash; the server, for Elicitation and ElicitationResult." placeholder:"NAME"`
 	Input   string        `help:"Arguments of the tool, as JSON." placeholder:"JSON" default:"{}"`
 	Output  string        `help:"What the tool put out, for events after it ran." placeholder:"TEXT"`
 	Prompt  string        `help:"Prompt of UserPromptSubmit." placeholder:"TEXT"`
@@ -215,6 +216,15 @@ func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
 		call.Fields = map[string]any{"source": "user_settings"}
 	case hooks.PreModelSwitch, hooks.PostModelSwitch:
 		call.Fields = map[string]any{"from_model": model, "to_model": model, "requested_model": model, "source": "picker"}
+	case hooks.Elicitation:
+		call.Fields = map[string]any{
+			"mcp_server_name": c.server(), "message": "Go on?", "mode": "form",
+			"requested_schema": json.RawMessage(`{"type":"object","properties":{"confirm":{"type":"boolean"}}}`),
+		}
+		return call
+	case hooks.ElicitationResult:
+		call.Fields = map[string]any{"mcp_server_name": c.server(), "mode": "form", "action": "accept", "content": json.RawMessage(`{"confirm":true}`)}
+		return call
 	case hooks.UserPromptExpand:
 		call.Fields = map[string]any{"expansion_type": "slash_command", "command_name": "check", "command_args": ""}
 	}
@@ -242,6 +252,9 @@ func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
 	}
 	return call
 }
+
+// server is the MCP server that a question is of.
+func (c *hooksCheckCmd) server() string { return cmp.Or(c.Tool, "server") }
 
 // payloadsOf is what the handlers that will be started get on stdin, by dialect.
 func payloadsOf(set *hooks.Set, batch hooks.Batch, call *hooks.Call) map[string]string {
@@ -351,6 +364,9 @@ func effects(o *hooks.Outcome) []string {
 	}
 	if o.ReplaceOutput != nil {
 		say("the tool's result becomes", *o.ReplaceOutput)
+	}
+	if o.Action != "" {
+		out = append(out, strings.TrimSpace("the MCP server is answered "+o.Action+" "+string(o.Content)))
 	}
 	say("the person is told", o.Messages...)
 	say("the person is told by the agent", o.Notices...)

@@ -82,6 +82,10 @@ func more(d session.Data, width int) string {
 		return clip(d.Title, width)
 	case *session.PermissionAnswered:
 		return strings.TrimSpace(d.Outcome + " " + d.Rule)
+	case *session.ElicitAsked:
+		return clip(d.Server+" "+d.Mode+": "+d.Message+" "+d.URL, width)
+	case *session.ElicitAnswered:
+		return clip(d.Action+" "+string(d.Content)+reasonSuffix(d.Reason), width)
 	case *session.Notice:
 		return clip(d.Severity+": "+d.Text, width)
 	case *session.ModelRetry:

@@ -236,7 +236,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		History: func(visit func(session.Event) error) error { return w.read(context.Background(), h.ID, visit) },
 		Version: version(), NewID: newID, Now: time.Now, Log: w.log, Redact: w.cfg.Redactor(),
 	}
-	cfg.Forms = p.Forms
+	cfg.Forms, cfg.Elicit = p.Forms, p.Elicit
 	if w.cfg.Client.Terminal {
 		cfg.Terminal = p.Terminal
 	}
@@ -285,7 +285,11 @@ func (w *wiring) servers(p *agent.SessionParams) *mcp.Set {
 	for i, s := range p.Servers {
 		list[i] = mcp.Server{Name: s.Name, Command: s.Command, Args: s.Args, Env: s.Env, URL: s.URL, Headers: s.Headers, SSE: s.SSE}
 	}
-	return mcp.Start(w.ctx, list, mcp.Options{Cwd: p.Header.Cwd, Environ: w.cfg.Environ(), Name: agentName, Version: version(), Log: w.log})
+	o := mcp.Options{Cwd: p.Header.Cwd, Environ: w.cfg.Environ(), Name: agentName, Version: version(), NewID: newID, Log: w.log}
+	if e := p.Client.Elicitation; e != nil && p.Elicit != nil {
+		o.AskForm, o.AskURL = e.Form != nil, e.URL != nil
+	}
+	return mcp.Start(w.ctx, list, o)
 }
 
 // newTools returns a session's tools. The shell keeps the session's background

@@ -128,8 +128,9 @@ type Env struct {
 	// Files is never nil. Terminal may be nil.
 	Files    Files
 	Terminal Terminal
-	// Forms may be nil.
-	Forms Forms
+	// Forms and Elicit may be nil.
+	Forms  Forms
+	Elicit Elicitor
 	// Progress shows output while the tool runs; it may be called from any
 	// goroutine until Run returns, and it may drop or join what comes too fast.
 	// It is never nil.

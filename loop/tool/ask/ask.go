@@ -7,7 +7,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -68,10 +67,6 @@ const (
 	maxOptions   = 10
 )
 
-// secret finds questions for what must not be typed into a form: an answer is
-// logged and goes to the model's provider.
-var secret = regexp.MustCompile(`(?i)\b(pass(word|phrase|code)s?|api[ _-]?keys?|(access|auth|bearer|secret|refresh)[ _-]?tokens?|(private|secret|signing)[ _-]?keys?|credentials?|credit[ _-]?card|one[ _-]?time[ _-]?code|PIN)\b`)
-
 // Check refuses forms that nobody could answer, and questions for secrets.
 func (Tool) Check(input json.RawMessage) error {
 	a, err := tool.Decode[askArgs](input)
@@ -110,7 +105,7 @@ func (Tool) Check(input json.RawMessage) error {
 
 // asksSecret: a question with options asks for a choice, not for the thing.
 func asksSecret(q question) bool {
-	return len(q.Options) == 0 && secret.MatchString(q.Header+" "+q.Question)
+	return len(q.Options) == 0 && tool.AsksSecret(q.Header+" "+q.Question)
 }
 
 // noForms is what the model reads where the client shows no forms.

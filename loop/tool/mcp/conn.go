@@ -48,9 +48,13 @@ type conn struct {
 	// set.mu.
 	stale bool
 
-	tokens   atomic.Int64
-	mu       sync.Mutex
-	progress map[string]*progress
+	tokens atomic.Int64
+	mu     sync.Mutex
+	calls  map[int64]*calling
+	// questions are those that the server has open, errands the URLs that the
+	// person was sent to, by the server's id.
+	questions map[*question]bool
+	errands   map[string]*errand
 }
 
 // dial connects: start, handshake, list of tools. What it has started is gone
@@ -75,7 +79,8 @@ func (s *server) dialVersion(version string) (*conn, []*sdk.Tool, error) {
 	timer := time.AfterFunc(limit, func() { cancel(errConnect) })
 	defer timer.Stop()
 	c := &conn{
-		server: s, cancel: cancel, lost: make(chan struct{}), gone: make(chan struct{}), progress: map[string]*progress{},
+		server: s, cancel: cancel, lost: make(chan struct{}), gone: make(chan struct{}),
+		calls: map[int64]*calling{}, questions: map[*question]bool{}, errands: map[string]*errand{},
 	}
 	transport, err := c.transport()
 	if err != nil {
@@ -134,10 +139,11 @@ func (c *conn) transport() (sdk.Transport, error) {
 
 func (c *conn) client() *sdk.Client {
 	s := c.server
-	return sdk.NewClient(&sdk.Implementation{Name: s.set.opts.Name, Version: s.set.opts.Version}, &sdk.ClientOptions{
+	o := &sdk.ClientOptions{
 		Logger: s.log,
-		// Nothing is offered: no sampling, no elicitation, and no roots, which some
-		// servers would take in place of the directories that they were given.
+		// Nothing is offered but what the person can be asked: no sampling, and no
+		// roots, which some servers would take in place of the directories that they
+		// were given.
 		Capabilities: &sdk.ClientCapabilities{},
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			s.listChanged(c)
@@ -145,7 +151,24 @@ func (c *conn) client() *sdk.Client {
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			c.progressed(r.Params)
 		},
-	})
+	}
+	if form, byURL := s.set.opts.AskForm, s.set.opts.AskURL; form || byURL {
+		caps := &sdk.ElicitationCapabilities{}
+		if form {
+			caps.Form = &sdk.FormElicitationCapabilities{}
+		}
+		if byURL {
+			caps.URL = &sdk.URLElicitationCapabilities{}
+		}
+		o.Capabilities.Elicitation = caps
+		o.ElicitationHandler = c.elicit
+		o.ElicitationCompleteHandler = func(_ context.Context, r *sdk.ElicitationCompleteNotificationRequest) {
+			c.elicited(r.Params.ElicitationID)
+		}
+	}
+	client := sdk.NewClient(&sdk.Implementation{Name: s.set.opts.Name, Version: s.set.opts.Version}, o)
+	client.AddReceivingMiddleware(guard)
+	return client
 }
 
 func listTools(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
@@ -259,29 +282,39 @@ func (s *server) whyLocked() error {
 }
 
 // call makes one call and waits for its answer, for ctx, and for the time limit.
-func (c *conn) call(ctx context.Context, name string, input json.RawMessage, show func(string)) (*sdk.CallToolResult, error) {
+func (c *conn) call(ctx context.Context, name string, input json.RawMessage, from caller) (*sdk.CallToolResult, error) {
 	s := c.server
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(s.set.soft, func() { cancel(errClosed) })()
-	p := &progress{show: show}
+	cl := &calling{caller: from, token: c.tokens.Add(1)}
 	if limit := s.set.opts.CallTimeout; limit > 0 {
-		timer := time.AfterFunc(limit, func() { cancel(errSilent) })
-		defer timer.Stop()
-		p.alive = func() { timer.Reset(limit) }
+		cl.limit, cl.timer = limit, time.AfterFunc(limit, func() { cancel(errSilent) })
 	}
-	params := &sdk.CallToolParams{Name: name, Arguments: arguments(input)}
-	token := fmt.Sprintf("call-%d", c.tokens.Add(1))
-	params.Meta = sdk.Meta{"progressToken": token}
 	c.mu.Lock()
-	c.progress[token] = p
+	c.calls[cl.token] = cl
 	c.mu.Unlock()
 	defer func() {
-		c.mu.Lock()
-		delete(c.progress, token)
-		c.mu.Unlock()
-		p.stop()
+		cancel(nil)
+		c.leave(cl)
+		cl.stop()
 	}()
+	ctx = context.WithValue(ctx, callingKey{}, cl)
+	params := &sdk.CallToolParams{Name: name, Arguments: arguments(input)}
+	params.Meta = sdk.Meta{"progressToken": cl.name()}
+	res, err := c.send(ctx, params)
+	if refusal, ok := rpcError(err); ok && refusal.Code == sdk.CodeURLElicitationRequired {
+		again, why := c.runErrands(ctx, cl, refusal)
+		if !again {
+			return nil, why
+		}
+		return c.send(ctx, params)
+	}
+	return res, err
+}
+
+// send is one request and its answer.
+func (c *conn) send(ctx context.Context, params *sdk.CallToolParams) (*sdk.CallToolResult, error) {
 	type answer struct {
 		res *sdk.CallToolResult
 		err error
@@ -289,7 +322,7 @@ func (c *conn) call(ctx context.Context, name string, input json.RawMessage, sho
 	got := make(chan answer, 1)
 	// In a goroutine of its own: the SDK writes without regard to ctx, and a
 	// server may have stopped to read. Then it ends with the connection.
-	if !s.set.run(func() {
+	if !c.server.set.run(func() {
 		res, err := c.session.CallTool(ctx, params)
 		got <- answer{res, err}
 	}) {
@@ -312,53 +345,6 @@ func arguments(input json.RawMessage) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	return input
-}
-
-// progress shows what a server says of a call, and stops when the call has been
-// answered: notifications may come after.
-type progress struct {
-	mu    sync.Mutex
-	show  func(string)
-	alive func()
-}
-
-func (p *progress) stop() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.show, p.alive = nil, nil
-}
-
-func (p *progress) said(text string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.alive != nil {
-		p.alive()
-	}
-	if p.show != nil && text != "" {
-		p.show(text)
-	}
-}
-
-func (c *conn) progressed(n *sdk.ProgressNotificationParams) {
-	token, _ := n.ProgressToken.(string)
-	c.mu.Lock()
-	p := c.progress[token]
-	c.mu.Unlock()
-	if p == nil {
-		return
-	}
-	p.said(progressLine(n))
-}
-
-func progressLine(n *sdk.ProgressNotificationParams) string {
-	count := fmt.Sprintf("%.10g", n.Progress)
-	if n.Total > 0 {
-		count += fmt.Sprintf("/%.10g", n.Total)
-	}
-	if n.Message == "" {
-		return count + "\n"
-	}
-	return strings.ToValidUTF8(n.Message, "\uFFFD") + " (" + count + ")\n"
 }
 
 // rpcError finds the error that a server has answered with.

@@ -93,6 +93,8 @@ func serve(kind string) int {
 		select {}
 	case "discover":
 		return discover()
+	case "hostile":
+		return hostile()
 	case "listfail":
 		return handshakeOnly()
 	case "banner":
@@ -253,6 +255,7 @@ func newTestServer(name string) *sdk.Server {
 			StructuredContent: map[string]any{"n": 1},
 		}, nil
 	})
+	addAsking(s, add)
 	s.AddTool(&sdk.Tool{
 		Name: "look.up", InputSchema: json.RawMessage(`{"type":"object"}`), Title: "Look up",
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: true},

@@ -153,13 +153,13 @@ func (s *server) connection(ctx context.Context) (*conn, error) {
 
 // call calls a tool. A server that has ended is started again, once a call; a
 // call that may have reached the server is not made twice.
-func (s *server) call(ctx context.Context, name string, input json.RawMessage, progress func(string)) (*sdk.CallToolResult, error) {
+func (s *server) call(ctx context.Context, name string, input json.RawMessage, from caller) (*sdk.CallToolResult, error) {
 	for again := false; ; again = true {
 		c, err := s.connection(ctx)
 		if err != nil {
 			return nil, s.explain(ctx, name, err)
 		}
-		res, err := c.call(ctx, name, input, progress)
+		res, err := c.call(ctx, name, input, from)
 		if _, refused := rpcError(err); err == nil || refused {
 			s.set.mu.Lock()
 			s.lost = 0

@@ -54,6 +54,11 @@ type Options struct {
 	// CallTimeout bounds the silence of a tool: progress starts it anew. 0 is 10
 	// minutes, negative is no bound.
 	CallTimeout time.Duration
+	// AskForm and AskURL say which questions of servers the person can be asked
+	// (MCP elicitation): only those are offered to servers. A call puts them through
+	// Env.Elicit. NewID makes their ids; it is needed where either is set.
+	AskForm, AskURL bool
+	NewID           func() string
 	// Log gets what servers write to stderr. Nil: nothing is logged.
 	Log *slog.Logger
 }
@@ -168,7 +173,7 @@ func (s *Set) CallTool(ctx context.Context, serverName, name string, input json.
 	if i < 0 {
 		return "", false, fmt.Errorf("there is no MCP server named %q in this session: %s", serverName, s.known())
 	}
-	res, err := s.servers[i].call(ctx, name, input, nil)
+	res, err := s.servers[i].call(ctx, name, input, caller{})
 	if err != nil {
 		return "", false, err
 	}

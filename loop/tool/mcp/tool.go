@@ -55,7 +55,9 @@ func (r *remote) Check(input json.RawMessage) error {
 
 // Run implements tool.Tool.
 func (r *remote) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (tool.Result, error) {
-	res, err := r.server.call(ctx, r.def.Name, input, func(text string) { env.Progress(tool.Progress{Output: text}) })
+	res, err := r.server.call(ctx, r.def.Name, input, caller{
+		show: func(text string) { env.Progress(tool.Progress{Output: text}) }, elicit: env.Elicit, callID: env.CallID,
+	})
 	if err != nil {
 		return tool.Fail(err.Error()), nil
 	}
