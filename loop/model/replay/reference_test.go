@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -103,11 +102,7 @@ func TestReferenceScenarios(t *testing.T) {
 			cwd := t.TempDir()
 			var got []string
 			gotErrors := 0
-			for r.Leftover() > 0 {
-				ctx, cancel := context.WithCancel(t.Context())
-				if r.hangs() {
-					time.AfterFunc(time.Millisecond, cancel)
-				}
+			rest(t, r, func(ctx context.Context) {
 				var a session.Assembler
 				failed := false
 				for c, err := range r.Stream(ctx, &model.Request{Cwd: cwd}) {
@@ -123,8 +118,7 @@ func TestReferenceScenarios(t *testing.T) {
 				if !failed {
 					got = append(got, said(a.Blocks(a.Finish() != session.FinishMaxTokens)))
 				}
-				cancel()
-			}
+			})
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("-committed +replayed:\n%s", diff)
 			}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -179,19 +180,30 @@ func TestOwnLogs(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := open(t, record(t, t.TempDir(), append(append([]session.Data{}, start...), tt.data...)...))
 			var got []string
-			for r.Leftover() > 0 {
-				ctx, cancel := context.WithCancel(t.Context())
-				if r.hangs() {
-					time.AfterFunc(time.Millisecond, cancel)
-				}
-				got = append(got, play(ctx, r, &model.Request{}))
-				cancel()
-			}
+			rest(t, r, func(ctx context.Context) { got = append(got, play(ctx, r, &model.Request{})) })
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
 	}
+}
+
+// rest makes all calls that are left, each with a context that ends when the call
+// hangs.
+func rest(t *testing.T, r *Replay, call func(context.Context)) {
+	synctest.Test(t, func(t *testing.T) {
+		for r.Leftover() > 0 {
+			ctx, cancel := context.WithCancel(t.Context())
+			if r.hangs() {
+				go func() { // ends when all else waits
+					synctest.Wait()
+					cancel()
+				}()
+			}
+			call(ctx)
+			cancel()
+		}
+	})
 }
 
 // hangs reports whether the next call of the first script hangs.
@@ -359,24 +371,20 @@ func TestOverride(t *testing.T) {
 func TestHangWritesTheReadyFileAndWaits(t *testing.T) {
 	r := open(t, scenario(t, map[string]string{"session.jsonl": refHeader, "replay.override.json": `[{"kind":"hang","readyFile":".ready"},{"kind":"hang","readyFile":"../out"}]`}))
 	cwd := t.TempDir()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	got := make(chan string)
-	go func() { got <- play(ctx, r, &model.Request{Cwd: cwd}) }() // ends with ctx
-	for {
-		if _, err := os.Stat(filepath.Join(cwd, ".ready")); err == nil {
-			break
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		got := make(chan string, 1)
+		go func() { got <- play(ctx, r, &model.Request{Cwd: cwd}) }() // ends with ctx
+		synctest.Wait()
+		if _, err := os.Stat(filepath.Join(cwd, ".ready")); err != nil || len(got) > 0 {
+			t.Errorf("it did not wait: %v", err)
 		}
-		select {
-		case s := <-got:
-			t.Fatalf("it did not wait: %s", s)
-		case <-time.After(time.Millisecond):
+		cancel()
+		if s := <-got; s != "text \"partial\"\nerror context canceled\n" {
+			t.Error(s)
 		}
-	}
-	cancel()
-	if s := <-got; s != "text \"partial\"\nerror context canceled\n" {
-		t.Error(s)
-	}
+	})
 	if s := play(t.Context(), r, &model.Request{Cwd: cwd}); !strings.Contains(s, "error replay") {
 		t.Errorf("a ready file outside: %s", s)
 	}
