@@ -14,10 +14,11 @@ import (
 // stdout, as a pure function.
 //
 //   - stdout that begins with { is JSON, and counts on every exit code; when it
-//     is not valid JSON, or not of the right shape, the hook has failed;
+//     is not valid JSON, or not of the right shape, the hook has failed; where
+//     text is context it may be text (meantAsText);
 //   - exit code 2 blocks where the event can be blocked, with JSON's own reason
 //     if it has one, else with stderr;
-//   - exit code 0 and other text is context on three events, and nothing
+//   - exit code 0 and other text is context on four events, and nothing
 //     elsewhere;
 //   - all else is a failure, which blocks nothing unless onFailure says so.
 func (d *Dialect) Decode(c *hooks.Call, h *hooks.Handler, exit hooks.Exit) hooks.Answer {
@@ -39,7 +40,7 @@ func decode(c *hooks.Call, h *hooks.Handler, exit hooks.Exit) hooks.Answer {
 		return r.failed(whyEnded(h, exit))
 	}
 	text := hooks.TrimForTest(exit.Stdout)
-	isJSON := len(text) > 0 && text[0] == '{'
+	isJSON := len(text) > 0 && text[0] == '{' && !(plainIsContext(r.ev) && meantAsText(text))
 	var fault string
 	if isJSON {
 		if r.out, fault = parseOutput(text, r.ev); fault == "" {
@@ -147,7 +148,46 @@ func canBlock(ev hooks.Event, c *hooks.Call) bool {
 
 // plainIsContext reports the events on which plain stdout is for the model.
 func plainIsContext(ev hooks.Event) bool {
-	return ev == hooks.UserPromptSubmit || ev == hooks.UserPromptExpand || ev == hooks.SessionStart
+	switch ev {
+	case hooks.UserPromptSubmit, hooks.UserPromptExpand, hooks.SessionStart, hooks.PostModelSwitch:
+		return true
+	}
+	return false
+}
+
+// meantAsText reports whether output that begins with { is text all the same: it
+// does not end like an object and its first word is no member's name, or it is
+// lines of JSON of which none is an answer (Claude Code hooks reference, exit
+// code 0). An answer that was cut off is not: the decision in it must not be lost
+// without a word.
+func meantAsText(text []byte) bool {
+	text = bytes.TrimSpace(text)
+	if !bytes.HasSuffix(text, []byte("}")) {
+		return !bytes.HasPrefix(bytes.TrimSpace(text[1:]), []byte(`"`))
+	}
+	lines := 0
+	for line := range bytes.Lines(text) {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
+			continue
+		}
+		var m map[string]json.RawMessage
+		if !json.Valid(line) || json.Unmarshal(line, &m) == nil && isAnswer(m) {
+			return false
+		}
+		lines++
+	}
+	return lines > 1
+}
+
+// isAnswer reports whether an object has a member that means something to the
+// vendor.
+func isAnswer(m map[string]json.RawMessage) bool {
+	for _, key := range []string{"continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "decision", "reason", "hookSpecificOutput", "async"} {
+		if _, ok := m[key]; ok {
+			return true
+		}
+	}
+	return false
 }
 
 // block refuses the event with a reason, in the event's own way.

@@ -49,7 +49,38 @@ var DefaultHideEnv = []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "DEEP
 
 // ownEnv are variables that only a hook's own occasion may set: those that the
 // agent inherits are another agent's, in whose terminal it was started.
-var ownEnv = []string{"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "CLAUDE_EFFORT", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID", "CLAUDE_PROJECT_DIR"}
+var ownEnv = []string{
+	"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA", "CLAUDE_EFFORT", "CLAUDE_PID", "CLAUDE_CODE_SESSION_ID",
+	"CLAUDE_PROJECT_DIR", "CLAUDE_CODE_BRIDGE_SESSION_ID",
+}
+
+const optionPrefix = "CLAUDE_PLUGIN_OPTION_"
+
+// credentials are what CLAUDE_CODE_SUBPROCESS_ENV_SCRUB=1 takes out beside the
+// providers' keys: those of the clouds that serve models, and of the runners that
+// agents work on. A name goes with INPUT_ before it as well, as a runner hands an
+// action its inputs. Tokens of a forge stay: hooks work with them.
+var credentials = append([]string{
+	"ANTHROPIC_CUSTOM_HEADERS", "ANTHROPIC_FOUNDRY_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN",
+	"AWS_BEARER_TOKEN_BEDROCK", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+	"AZURE_CLIENT_CERTIFICATE_PATH", "AZURE_CLIENT_SECRET", "GOOGLE_APPLICATION_CREDENTIALS",
+	"ACTIONS_ID_TOKEN_REQUEST_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_URL", "ACTIONS_RUNTIME_TOKEN", "ACTIONS_RUNTIME_URL",
+	"SSH_SIGNING_KEY",
+}, DefaultHideEnv...)
+
+// hidden says of which variables of the agent's a hook gets none.
+func (cfg *Config) hidden() func(key string) bool {
+	scrub, _ := cfg.Env.Get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB")
+	return func(key string) bool {
+		switch {
+		case hooks.IsOTel(key), slices.Contains(ownEnv, key), strings.HasPrefix(key, optionPrefix):
+			return true
+		case scrub == "1" && slices.Contains(credentials, strings.TrimPrefix(key, "INPUT_")):
+			return true
+		}
+		return slices.Contains(cfg.HideEnv, key) && !slices.Contains(cfg.AllowEnv, key)
+	}
+}
 
 // Dialect is Claude Code's hooks, loaded. It implements hooks.Dialect.
 type Dialect struct {
@@ -78,9 +109,7 @@ func New(cfg Config) *Dialect {
 	for _, f := range cfg.Files {
 		d.handlers = append(d.handlers, f.Handlers...)
 	}
-	d.env = cfg.Env.Without(func(key string) bool {
-		return hooks.IsOTel(key) || slices.Contains(ownEnv, key) || slices.Contains(cfg.HideEnv, key) && !slices.Contains(cfg.AllowEnv, key)
-	})
+	d.env = cfg.Env.Without(cfg.hidden())
 	for _, f := range byPrecedence(cfg.Files) {
 		// A repository's env block goes to its own, trusted hooks only.
 		if !f.Layer.NeedsTrust() {

@@ -28,7 +28,7 @@ func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 		_ = os.MkdirAll(x.plugin.Data, 0o700)
 	}
 	p := &hooks.Process{
-		Env: d.environ(h, c), Dir: c.Cwd, Fallbacks: fallbacks(c.ProjectDir, d.cfg.Home),
+		Env: d.environ(h, c), Dir: c.Cwd, Fallbacks: fallbacks(c.ProjectDir, d.cfg.Home, os.TempDir()),
 		Stdin: job.Payload, Timeout: h.Timeout, TermGrace: termGrace,
 	}
 	if !h.Async {
@@ -161,7 +161,7 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 	}
 	maps.Copy(set, placeholders(x, c))
 	for name, v := range options(x) {
-		set["CLAUDE_PLUGIN_OPTION_"+strings.ToUpper(name)] = v
+		set[optionPrefix+strings.ToUpper(name)] = v
 	}
 	if d.cfg.EnvFile != nil && (c.Event == hooks.SessionStart || c.Event == hooks.CwdChanged) {
 		if path := d.cfg.EnvFile(c.SessionID); path != "" {

@@ -83,8 +83,7 @@ func (m *matcher) matches(names ...string) bool {
 // hasSubject reports whether the event's matcher is looked at.
 func hasSubject(ev hooks.Event) bool {
 	switch ev {
-	case hooks.UserPromptSubmit, hooks.PostToolBatch, hooks.Stop, hooks.CwdChanged,
-		hooks.PreModelSwitch, hooks.PostModelSwitch:
+	case hooks.UserPromptSubmit, hooks.PostToolBatch, hooks.Stop, hooks.CwdChanged:
 		return false
 	}
 	return true
@@ -118,6 +117,8 @@ func subject(ev hooks.Event, c *hooks.Call) []string {
 		return field("error")
 	case hooks.ConfigChange:
 		return field("source")
+	case hooks.PreModelSwitch, hooks.PostModelSwitch:
+		return field("to_model")
 	case hooks.UserPromptExpand:
 		return field("command_name")
 	case hooks.Elicitation, hooks.ElicitationResult:
