@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/sourcegraph/jsonrpc2"
@@ -124,8 +125,8 @@ func takeAnswer(m Message, result any) error {
 		return nil
 	}
 	raw := m.Result
-	if isNull(raw) {
-		raw = json.RawMessage("{}") // some clients answer null where the schema says an empty object
+	if raw == nil || isNull(raw) {
+		raw = json.RawMessage("{}") // some clients answer null, or nothing, where the schema says an empty object
 	}
 	return unmarshalValid(raw, result)
 }
@@ -147,12 +148,28 @@ func (c *Conn) dropCall(id uint64) {
 	delete(c.calls, id)
 }
 
+// callID reads one of our ids as a client gives it back, which may be 1.0 for 1. A string is another id.
+func callID(id RequestId) (uint64, bool) {
+	key, _ := IDKey(id)
+	digits, number := strings.CutPrefix(key, "n")
+	n, err := strconv.ParseUint(digits, 10, 64)
+	return n, number && err == nil
+}
+
+// calling reports whether a call with this id is open.
+func (c *Conn) calling(id RequestId) bool {
+	n, ok := callID(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return ok && c.calls[n] != nil
+}
+
 // deliver hands an answer to its call. It is removed under the lock before it is sent, and the channel
 // has room for one, so neither a second answer nor a close can block here or panic.
 func (c *Conn) deliver(m Message) {
-	id, err := strconv.ParseUint(string(m.ID), 10, 64)
-	if err != nil {
-		return // not one of our ids
+	id, ours := callID(m.ID)
+	if !ours {
+		return
 	}
 	c.mu.Lock()
 	answer, ok := c.calls[id]

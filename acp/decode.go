@@ -140,6 +140,10 @@ func decodeInt(b []byte, v reflect.Value) error {
 }
 
 func decodeSlice(b []byte, v reflect.Value, skip bool) error {
+	if isEmptyObject(b) {
+		v.Set(reflect.MakeSlice(v.Type(), 0, 0))
+		return nil
+	}
 	if b[0] != '[' {
 		return fieldErrorf("", "want an array, got %s", kindOf(b))
 	}
@@ -200,6 +204,11 @@ func decodeMap(b []byte, v reflect.Value) error {
 // isEmptyArray tells the [] that Lua clients write for an empty table where {} is meant.
 func isEmptyArray(b []byte) bool {
 	return len(b) >= 2 && b[0] == '[' && b[skipSpace(b, 1)] == ']'
+}
+
+// isEmptyObject tells the {} that other Lua encoders, and Emacs, write for an empty list where [] is meant.
+func isEmptyObject(b []byte) bool {
+	return len(b) >= 2 && b[0] == '{' && b[skipSpace(b, 1)] == '}'
 }
 
 func decodeStruct(b []byte, v reflect.Value) error {

@@ -25,8 +25,8 @@
 //   - a wrong value of an optional member decodes as absent, where the schema says so;
 //   - a wrong or missing required member, and a malformed entry of a request array such as mcpServers,
 //     is an *Error with code -32602 that names the field;
-//   - null for a request array is an empty one, and so is an absent mcpServers;
-//   - [] stands for an empty object, since Lua clients can't tell the two apart.
+//   - null for a request array is an empty one, and so are absent mcpServers, args, env and headers;
+//   - [] stands for an empty object and {} for an empty array, since Lua clients can't tell the two apart.
 //
 // # Connection
 //

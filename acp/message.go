@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,8 +21,15 @@ type Message struct {
 	Error  *Error
 }
 
-// IsResponse reports whether m answers a request.
+// IsResponse reports whether m answers a request. A hollow message does not say (see Hollow).
 func (m *Message) IsResponse() bool { return m.Method == "" && (m.Error != nil || m.Result != nil) }
+
+// Hollow reports whether m has an id and nothing beside it. It is what a client sends whose result is
+// the undefined of JavaScript or the nil of Lua, which their encoders leave out; or it is a request that
+// lacks its method. Only who knows the open calls can tell.
+func (m *Message) Hollow() bool {
+	return m.ID != nil && m.Method == "" && m.Result == nil && m.Error == nil
+}
 
 // AppendJSON appends m without a newline. Params and Result are taken to be valid JSON on one line.
 func (m *Message) AppendJSON(dst []byte) ([]byte, error) {
@@ -118,8 +126,10 @@ func (e *envelope) message() (Message, *Error) {
 	switch {
 	case string(e.version) != `"2.0"`:
 		return m, InvalidRequest(`want the member "jsonrpc" to be "2.0"`)
+	case e.method == nil && usable:
+		return m, nil // hollow
 	case e.method == nil:
-		return m, InvalidRequest("want a method, a result or an error; there is none")
+		return m, noMember()
 	case e.method[0] != '"':
 		return m, InvalidRequest("method: want a string, got " + kindOf(e.method))
 	case len(e.method) == 2:
@@ -136,6 +146,11 @@ func (e *envelope) message() (Message, *Error) {
 	m.Method = stringOf(e.method)
 	m.Params = e.params
 	return m, nil
+}
+
+// noMember is the error for a message that is neither a request nor an answer.
+func noMember() *Error {
+	return InvalidRequest("want a method, a result or an error; there is none")
 }
 
 // response never echoes an id in an error: the id of a response is one of ours, and the client would
@@ -186,7 +201,7 @@ func decodeError(raw []byte) *Error {
 }
 
 // IDKey returns a key that is equal for equal ids, however they are spelled, and whether the id may be
-// used at all: a string, or an integer of 64 bits. Fractions and null may not.
+// used at all: a string, or an integer of 64 bits, which may be written 1.0. Fractions and null may not.
 func IDKey(id RequestId) (string, bool) {
 	if len(id) == 0 {
 		return "", false
@@ -194,8 +209,9 @@ func IDKey(id RequestId) (string, bool) {
 	if id[0] == '"' {
 		return "s" + stringOf(id), true
 	}
-	n, err := strconv.ParseInt(string(id), 10, 64)
-	if err != nil {
+	head, frac, _ := strings.Cut(string(id), ".")
+	n, err := strconv.ParseInt(head, 10, 64)
+	if err != nil || strings.Trim(frac, "0") != "" {
 		return "", false
 	}
 	return "n" + strconv.FormatInt(n, 10), true

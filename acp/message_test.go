@@ -40,11 +40,13 @@ func TestParseMessage(t *testing.T) {
 		"version is a number":       {`{"jsonrpc":2.0,"id":1,"method":"m"}`, CodeInvalidRequest, "1"},
 		"method is a number":        {`{"jsonrpc":"2.0","id":1,"method":2}`, CodeInvalidRequest, "1"},
 		"method is empty":           {`{"jsonrpc":"2.0","id":1,"method":""}`, CodeInvalidRequest, "1"},
-		"neither":                   {`{"jsonrpc":"2.0","id":1}`, CodeInvalidRequest, "1"},
+		"neither":                   {`{"jsonrpc":"2.0","id":1}`, 0, "1"},
+		"neither, null id":          {`{"jsonrpc":"2.0","id":null}`, CodeInvalidRequest, "null"},
 		"method and result":         {`{"jsonrpc":"2.0","id":1,"method":"m","result":1}`, CodeInvalidRequest, "1"},
 		"null id":                   {`{"jsonrpc":"2.0","id":null,"method":"m"}`, CodeInvalidRequest, "null"},
 		"fractional id":             {`{"jsonrpc":"2.0","id":1.5,"method":"m"}`, CodeInvalidRequest, "null"},
-		"id 1.0":                    {`{"jsonrpc":"2.0","id":1.0,"method":"m"}`, CodeInvalidRequest, "null"},
+		"id 1.0":                    {`{"jsonrpc":"2.0","id":1.0,"method":"m"}`, 0, "1.0"},
+		"id with an exponent":       {`{"jsonrpc":"2.0","id":1.0e2,"method":"m"}`, CodeInvalidRequest, "null"},
 		"id of more than 64 bits":   {`{"jsonrpc":"2.0","id":9223372036854775808,"method":"m"}`, CodeInvalidRequest, "null"},
 		"object id":                 {`{"jsonrpc":"2.0","id":{},"method":"m"}`, CodeInvalidRequest, "null"},
 		"boolean id":                {`{"jsonrpc":"2.0","id":true,"method":"m"}`, CodeInvalidRequest, "null"},
@@ -92,7 +94,7 @@ func TestParseMessageAliases(t *testing.T) {
 }
 
 func TestIDKey(t *testing.T) {
-	same := [][2]string{{`"a"`, `"\u0061"`}, {"0", "-0"}}
+	same := [][2]string{{`"a"`, `"\u0061"`}, {"0", "-0"}, {"7", "7.0"}}
 	for _, p := range same {
 		a, _ := IDKey(RequestId(p[0]))
 		b, _ := IDKey(RequestId(p[1]))
@@ -113,7 +115,7 @@ func FuzzParseMessage(f *testing.F) {
 	f.Add([]byte(`[1,2`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		m, bad := ParseMessage(line)
-		if bad != nil {
+		if bad != nil || m.Hollow() {
 			return
 		}
 		out, err := m.AppendJSON(nil)

@@ -152,6 +152,10 @@ func (l *link) ReadObject(v any) error {
 			<-l.release
 			return err
 		}
+		if l.in.Hollow() && !l.calling(l.in.ID) {
+			_ = l.Conn.stream.WriteObject(&Message{ID: l.in.ID, Error: noMember()}) // a write error shows at the next read
+			continue
+		}
 		if l.in.Method == "" {
 			l.deliver(l.in)
 			continue

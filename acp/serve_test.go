@@ -350,6 +350,53 @@ func TestCallMalformedAnswer(t *testing.T) {
 	})
 }
 
+// Clients whose encoder leaves out an undefined or nil result, or changes how an id looks, have answered
+// all the same.
+func TestCallAnsweredOddly(t *testing.T) {
+	for name, answer := range map[string]string{
+		"no result":     `{"jsonrpc":"2.0","id":%s}`,
+		"null":          `{"jsonrpc":"2.0","id":%s,"result":null}`,
+		"id as a float": `{"jsonrpc":"2.0","id":%s.0,"result":{}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {
+				acptest.Handle(c, acp.MethodFSWriteTextFile, func(ctx context.Context, _ *acp.WriteTextFileRequest) (*acp.WriteTextFileResponse, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				})
+				got := make(chan error, 1)
+				var r acp.WriteTextFileResponse
+				go func() {
+					got <- a.conn.Call(t.Context(), acp.MethodFSWriteTextFile, &acp.WriteTextFileRequest{SessionID: "s", Path: "/a"}, &r)
+				}()
+				f := c.WaitFrame(t.Context(), 0, func(f acptest.Frame) bool { return f.Msg.Method == acp.MethodFSWriteTextFile })
+				c.SendLine(fmt.Sprintf(answer, f.Msg.ID))
+				if err := <-got; err != nil {
+					t.Errorf("got %v", err)
+				}
+				synctest.Wait()
+				if more := c.Frames()[f.N+1:]; len(more) != 0 {
+					t.Errorf("the answer was answered: %s", more[0].Raw)
+				}
+			})
+		})
+	}
+}
+
+// What has an id and nothing else, and answers no open call, is a request without a method.
+func TestRequestWithoutMethod(t *testing.T) {
+	inBubble(t, func(t *testing.T, _ *echoAgent, c *acptest.Client) {
+		for _, id := range []string{"1", `"x"`} {
+			n := len(c.Frames())
+			c.SendLine(`{"jsonrpc":"2.0","id":` + id + `}`)
+			f := c.WaitFrame(t.Context(), n, func(acptest.Frame) bool { return true })
+			if string(f.Msg.ID) != id || f.Msg.Error == nil || f.Msg.Error.Code != acp.CodeInvalidRequest {
+				t.Errorf("got %s", f.Raw)
+			}
+		}
+	})
+}
+
 // On a hang-up open requests are cancelled, and their answers still go out.
 func TestHangupAnswersOpenRequests(t *testing.T) {
 	inBubble(t, func(t *testing.T, a *echoAgent, c *acptest.Client) {

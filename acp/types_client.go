@@ -100,7 +100,7 @@ type TerminalOutputResponse struct {
 	// The terminal output captured so far.
 	Output string `json:"output"`
 	// Whether the output was truncated due to byte limits.
-	Truncated bool `json:"truncated"`
+	Truncated bool `json:"truncated" acp:"absent"`
 	// Exit status if the command has completed.
 	ExitStatus *TerminalExitStatus `json:"exitStatus,omitzero"`
 	Meta       Meta                `json:"_meta,omitzero"`

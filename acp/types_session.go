@@ -120,7 +120,7 @@ type McpServerHttp struct {
 	// URL to the MCP server.
 	URL string `json:"url"`
 	// HTTP headers to set when making requests to the MCP server.
-	Headers []HttpHeader `json:"headers" acp:"null"`
+	Headers []HttpHeader `json:"headers" acp:"null,absent"`
 	Meta    Meta         `json:"_meta,omitzero"`
 }
 
@@ -131,7 +131,7 @@ type McpServerSse struct {
 	// URL to the MCP server.
 	URL string `json:"url"`
 	// HTTP headers to set when making requests to the MCP server.
-	Headers []HttpHeader `json:"headers" acp:"null"`
+	Headers []HttpHeader `json:"headers" acp:"null,absent"`
 	Meta    Meta         `json:"_meta,omitzero"`
 }
 
@@ -142,9 +142,9 @@ type McpServerStdio struct {
 	// Absolute path to the MCP server executable.
 	Command string `json:"command"`
 	// Command-line arguments to pass to the MCP server.
-	Args []string `json:"args" acp:"null"`
+	Args []string `json:"args" acp:"null,absent"`
 	// Environment variables to set when launching the MCP server.
-	Env  []EnvVariable `json:"env" acp:"null"`
+	Env  []EnvVariable `json:"env" acp:"null,absent"`
 	Meta Meta          `json:"_meta,omitzero"`
 }
 

@@ -61,6 +61,9 @@ func (c *Client) frame(line string) {
 	if bad != nil {
 		c.problem("frame %d is no message: %v: %.200s", f.N, bad, f.Raw)
 	}
+	if bad == nil && m.Hollow() {
+		c.problem("frame %d has an id and nothing else: %.200s", f.N, f.Raw)
+	}
 	f.Msg = m
 	var answered *Pending
 	if m.IsResponse() {
