@@ -209,7 +209,7 @@ function serve(acp, editor, caps) {
   });
   if (caps.fs?.readTextFile) on(M.client.fs.readTextFile, async (ed, p, s) => ({ content: await ed.readFile(p, s) }));
   if (caps.fs?.writeTextFile) on(M.client.fs.writeTextFile, async (ed, p, s) => ((await ed.writeFile(p, s)), {}));
-  if (caps.elicitation?.form) on(M.client.elicitation.create, (ed, p, s) => ed.form(p, s));
+  if (caps.elicitation?.form || caps.elicitation?.url) on(M.client.elicitation.create, (ed, p, s) => ed.form(p, s));
   if (caps.terminal) {
     const of = (ed, p) => {
       const t = ed.terminals.get(p.terminalId);

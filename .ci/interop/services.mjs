@@ -177,6 +177,60 @@ export async function servers(edit, requests) {
     at.after = () => until("the server is gone with the agent", () => !alive(ed.last));
   });
 
+  const both = { elicitation: { form: {}, url: {} } };
+  await edit("mcp: a server asks, by form and by page", both, async (ed, at) => {
+    const mcp = everything(at);
+    const id = await ed.open({ mcpServers: [mcp.server] });
+    const asked = async (tool, args, answer) => {
+      const from = ed.mark();
+      ed.form = answer;
+      assert.equal(await ed.run(id, { call: [`mcp__every__${tool}`, args] }, { text: "ok" }), "end_turn");
+      const [call] = ed.calls(id, from);
+      return { asks: ed.asks("elicitation/create", from), text: JSON.stringify(call.content), status: call.status, call: call.toolCallId };
+    };
+    const filled = { name: "Ann", check: true, email: "ann@x.example", integer: 7 };
+    const form = await asked("trigger-elicitation-request", {}, (p) => ({ action: "accept", content: filled }));
+    assert.equal(form.status, "completed", form.text);
+    const [p] = form.asks;
+    assert.deepEqual([p.mode, p.sessionId, p.toolCallId], ["form", id, form.call]);
+    assert.match(p.message, /"every"/, "which server asks");
+    assert.deepEqual(p.requestedSchema.required, ["name"]);
+    for (const [name, f] of Object.entries(p.requestedSchema.properties)) assert.ok(["string", "number", "integer", "boolean", "array"].includes(f.type), name);
+    const titled = Object.values(p.requestedSchema.properties).filter((f) => f.oneOf ?? f.items?.anyOf);
+    assert.ok(titled.length >= 2, "titled choices");
+    assert.ok(form.text.includes("ann@x.example"), form.text);
+    assert.match((await asked("trigger-elicitation-request", {}, () => ({ action: "decline" }))).text, /declined/);
+    assert.match((await asked("trigger-elicitation-request", {}, () => ({ action: "cancel" }))).text, /cancel/);
+    assert.match((await asked("trigger-elicitation-request", {}, () => ({ action: "_later" }))).text, /cancel/, "an unknown answer is no consent");
+    const failed = await asked("trigger-elicitation-request", {}, () => { throw new Error("no dialogs"); });
+    assert.equal(failed.status, "failed", failed.text);
+    const page = await asked("trigger-url-elicitation", { url: "https://x.example/in?a=1", elicitationId: "e1" }, () => ({ action: "accept" }));
+    assert.match(page.text, /completed the URL/);
+    assert.deepEqual([page.asks[0].mode, page.asks[0].url], ["url", "https://x.example/in?a=1"]);
+    assert.ok(page.asks[0].elicitationId && page.asks[0].elicitationId !== "e1", "an id of the agent's own");
+    const refused = await asked("trigger-url-elicitation", { url: "file:///etc/passwd" }, () => assert.fail("sent to a file"));
+    assert.match(refused.text, /declined/);
+    const first = await asked("trigger-url-elicitation", { url: "https://x.example/b", errorPath: true }, () => ({ action: "decline" }));
+    assert.equal(first.status, "failed");
+    assert.match(first.text, /did not agree/);
+    // A cancel takes an open question back.
+    const from = ed.mark();
+    ed.form = (_, signal) => new Promise((r) => signal.addEventListener("abort", () => r({ action: "cancel" })));
+    const open = ed.run(id, { call: ["mcp__every__trigger-elicitation-request", {}] }, { text: "never" });
+    await until("it is asked", () => ed.asks("elicitation/create", from).length);
+    await ed.cancel(id);
+    assert.equal(await open, "cancelled");
+    assert.equal(await ed.run(id, { call: ["mcp__every__echo", { message: "after" }] }), "end_turn");
+    assert.equal(ed.calls(id).at(-1).status, "completed", "the server lives on");
+  });
+  await edit("mcp: a server is not offered to ask where the client shows nothing", { elicitation: {} }, async (ed, at) => {
+    const id = await ed.open({ mcpServers: [everything(at).server] });
+    requests();
+    await ed.run(id, { text: "x" });
+    const names = requests()[0].tools.map((t) => t.function?.name ?? t.name);
+    assert.ok(names.includes("mcp__every__echo") && !names.some((n) => n.includes("elicitation")), names.join());
+  });
+
   await edit("mcp: the reply does not wait for a slow server, a cancel does not either", {}, async (ed) => {
     const began = Date.now();
     const id = await ed.open({ mcpServers: [{ name: "slow", command: "/bin/sh", args: ["-c", "sleep 1000"], env: [] }] });

@@ -303,12 +303,17 @@ func (c *conn) call(ctx context.Context, name string, input json.RawMessage, fro
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments(input)}
 	params.Meta = sdk.Meta{"progressToken": cl.name()}
 	res, err := c.send(ctx, params)
-	if refusal, ok := rpcError(err); ok && refusal.Code == sdk.CodeURLElicitationRequired {
-		again, why := c.runErrands(ctx, cl, refusal)
-		if !again {
-			return nil, why
-		}
-		return c.send(ctx, params)
+	refusal, ok := rpcError(err)
+	if !ok || refusal.Code != sdk.CodeURLElicitationRequired {
+		return res, err
+	}
+	where, err := c.runErrands(ctx, cl, refusal)
+	if err != nil {
+		return nil, err
+	}
+	res, err = c.send(ctx, params)
+	if again, ok := rpcError(err); ok && again.Code == sdk.CodeURLElicitationRequired {
+		return nil, c.needs(again, "The person agreed and was sent to "+where+", but is not done there. Let them say when they are, then call the tool again.")
 	}
 	return res, err
 }

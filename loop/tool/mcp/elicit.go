@@ -20,8 +20,9 @@ import (
 const (
 	// urlWait is how long a call that needs the person to go to a URL first waits
 	// for the server's word that this is done. Servers need not give it (MCP
-	// 2025-11-25, elicitation, completion notifications).
-	urlWait = 2 * time.Minute
+	// 2025-11-25, elicitation, completion notifications): then the call is made
+	// again all the same, and the server says whether it is.
+	urlWait = time.Minute
 	// maxURLs bounds what one call may send the person to.
 	maxURLs = 8
 )
@@ -185,36 +186,36 @@ func (c *conn) elicited(id string) {
 }
 
 // runErrands sends the person to the URLs that a call has been refused for
-// (URLElicitationRequiredError, -32042). again: they are done with, so that the
-// call can be made once more. The error says to the model why not.
-func (c *conn) runErrands(ctx context.Context, cl *calling, refusal *jsonrpc.Error) (again bool, err error) {
+// (URLElicitationRequiredError, -32042), and waits. where says to which hosts. The
+// error says to the model why the call cannot be made again.
+func (c *conn) runErrands(ctx context.Context, cl *calling, refusal *jsonrpc.Error) (where string, err error) {
 	var data struct {
 		Elicitations []*sdk.ElicitParams `json:"elicitations"`
 	}
 	if cl.elicit == nil || !c.server.set.opts.AskURL || json.Unmarshal(refusal.Data, &data) != nil ||
 		len(data.Elicitations) == 0 || len(data.Elicitations) > maxURLs {
-		return false, refusal
+		return "", refusal
 	}
 	var waiting []*errand
 	var hosts []string
 	for _, p := range data.Elicitations {
 		if p == nil || p.URL == "" || p.ElicitationID == "" {
-			return false, refusal
+			return "", refusal
 		}
 		q := &tool.Elicitation{Server: c.server.cfg.Name, Message: p.Message, URL: p.URL, ServerID: p.ElicitationID}
 		a, e, err := c.put(ctx, q, []*calling{cl})
 		if err != nil {
-			return false, c.needs(refusal, "It could not be shown to the person: "+err.Error()+".")
+			return "", c.needs(refusal, "It could not be shown to the person: "+err.Error()+".")
 		}
 		if a.Action != tool.FormAccept {
-			return false, c.needs(refusal, "The person did not agree ("+string(a.Action)+"). Do not call it again before they say so.")
+			return "", c.needs(refusal, "The person did not agree ("+string(a.Action)+"). Do not call it again before they say so.")
 		}
 		waiting = append(waiting, e)
 		if u, err := url.Parse(q.URL); err == nil {
 			hosts = append(hosts, u.Host)
 		}
 	}
-	where := strings.Join(hosts, ", ")
+	where = strings.Join(hosts, ", ")
 	cl.said("Waiting until the person is done at " + where + ".\n")
 	limit := time.NewTimer(urlWait)
 	defer limit.Stop()
@@ -222,12 +223,12 @@ func (c *conn) runErrands(ctx context.Context, cl *calling, refusal *jsonrpc.Err
 		select {
 		case <-e.done:
 		case <-ctx.Done():
-			return false, context.Cause(ctx)
+			return "", context.Cause(ctx)
 		case <-limit.C:
-			return false, c.needs(refusal, "The person agreed and was sent to "+where+". Let them say when they are done there, then call the tool again.")
+			return where, nil
 		}
 	}
-	return true, nil
+	return where, nil
 }
 
 // needs is what the model reads of a call that waits for the person.

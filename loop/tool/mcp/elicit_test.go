@@ -61,6 +61,9 @@ func addAsking(s *sdk.Server, add func(string, handler)) {
 		}
 		return text("signed in"), nil
 	})
+	add("insists", func(context.Context, *sdk.CallToolRequest, map[string]any) (*sdk.CallToolResult, error) {
+		return nil, sdk.URLElicitationRequiredError([]*sdk.ElicitParams{{Mode: "url", Message: "sign in", URL: "https://x.example/in", ElicitationID: "e3"}})
+	})
 	add("complete", func(_ context.Context, r *sdk.CallToolRequest, a map[string]any) (*sdk.CallToolResult, error) {
 		// The SDK's server has no word for it: its own client is what knows it.
 		fmt.Printf(`{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":%q}}`+"\n", a["text"])
@@ -232,6 +235,19 @@ func TestElicitURLRequired(t *testing.T) {
 		t.Errorf("declined: %s", got)
 	}
 	contains(t, got, "did not agree", "decline")
+	// The server is asked once more, and refuses again.
+	s, tools, p = asking(t, Options{AskURL: true})
+	p.answer = func(context.Context, *tool.Elicitation) (tool.ElicitAnswer, error) {
+		s.wg.Go(func() { // ends with the call, which the server answers at once
+			_, _, _ = s.CallTool(context.Background(), "a", "complete", json.RawMessage(`{"text":"e3"}`))
+		})
+		return tool.ElicitAnswer{Action: tool.FormAccept}, nil
+	}
+	got, res = p.ask(soon(t), t, tools, "insists")
+	if !res.IsError || len(p.asked) != 1 {
+		t.Errorf("refused twice: asked %d times, %s", len(p.asked), got)
+	}
+	contains(t, got, "x.example", "not done")
 	_, tools, p = asking(t, Options{})
 	if got, res := p.ask(soon(t), t, tools, "needs"); !res.IsError {
 		t.Errorf("without the capability: %s", got)
