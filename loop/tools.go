@@ -80,7 +80,7 @@ func (t *turn) tools() (*session.EndReason, error) {
 	return end, s.append(data...)
 }
 
-func (j *job) parallel() bool { return j.tool != nil && j.spec.ReadOnly }
+func (j *job) parallel() bool { return j.tool != nil && (j.spec.ReadOnly || j.spec.Hinted) }
 
 func (t *turn) newJob(c session.Call) *job {
 	s := t.s
@@ -398,7 +398,7 @@ func (t *turn) denied(j *job, reason string) error {
 
 // request is the call as rules see it.
 func (j *job) request(s *Session) permission.Call {
-	return permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Cwd: s.cwd(), Paths: tool.Touched(j.env, j.input)}
+	return permission.Call{Name: j.call.Name, Input: j.input, ReadOnly: j.spec.ReadOnly, Hinted: j.spec.Hinted, Cwd: s.cwd(), Paths: tool.Touched(j.env, j.input)}
 }
 
 // ask puts the question to the person and remembers an answer that is for

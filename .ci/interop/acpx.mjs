@@ -182,7 +182,7 @@ export async function acpx(h, mock) {
     fs.writeFileSync(file, JSON.stringify({ mcpServers: [server] }));
     await x.run([...ALLOW, "--mcp-config", file], "exec", "--config-option", "mode=acceptEdits", "--config-option", "effort=high", script({ call: [["mcp__every__echo", { message: "by acpx" }], ["write", { file_path: "f", content: "x" }]] }, { text: "x" }));
     assert.deepEqual(calls(x), ["completed", "completed"]);
-    assert.equal(x.sent("session/request_permission").length, 0);
+    assert.equal(x.sent("session/request_permission").length, 1, "the server's tool is asked for, the edit is not");
     assert.deepEqual(x.sent("session/set_config_option").map((m) => m.params.configId), ["mode", "effort"]);
     await x.fails(ALLOW, "exec", "--config-option", "effort=nonsense", "greet");
     assert.equal(x.sent("session/prompt").length, 1, "no prompt after an option that was refused");

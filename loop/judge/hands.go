@@ -28,7 +28,8 @@ type Hands struct {
 }
 
 // Offer returns those of a session's tools that an evaluator gets: what reads and
-// searches, and bash where an allow rule is about it (see Permit). What writes,
+// searches, and bash and the tools of MCP servers that are said to be read-only
+// where an allow rule is about them (see Permit). What writes,
 // asks the person, keeps the plan or touches background jobs is not among them.
 func Offer(all *tool.Registry, rules *permission.Rules) (*tool.Registry, error) {
 	var out []tool.Tool
@@ -36,7 +37,7 @@ func Offer(all *tool.Registry, rules *permission.Rules) (*tool.Registry, error) 
 		t, _ := all.Get(name)
 		s := t.Spec()
 		reads := s.ReadOnly && (s.Kind == tool.KindRead || s.Kind == tool.KindSearch || s.Kind == tool.KindFetch)
-		if reads || name == "bash" && rules.Allows(name) {
+		if reads || (s.Hinted || name == "bash") && rules.Allows(name) {
 			out = append(out, t)
 		}
 	}
@@ -93,7 +94,8 @@ func (h *Hands) run(ctx context.Context, b session.Block) session.Block {
 		return failed(b.ID, "Nothing can run in the background here. The command did not run.")
 	}
 	env := h.env(b.ID, input)
-	c := permission.Call{Name: b.Name, Input: input, ReadOnly: t.Spec().ReadOnly, Cwd: env.Cwd, Paths: tool.Touched(env, input)}
+	s := t.Spec()
+	c := permission.Call{Name: b.Name, Input: input, ReadOnly: s.ReadOnly, Hinted: s.Hinted, Cwd: env.Cwd, Paths: tool.Touched(env, input)}
 	if why := h.Permit(c); why != "" {
 		return failed(b.ID, why)
 	}

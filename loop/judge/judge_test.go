@@ -269,3 +269,32 @@ func TestPermit(t *testing.T) {
 		}
 	}
 }
+
+// hinted is a tool of an MCP server that is said to be read-only.
+type hinted struct{ tool.Tool }
+
+func (hinted) Spec() tool.Spec {
+	return tool.Spec{Name: "mcp__s__look", Hinted: true, Kind: tool.KindOther}
+}
+
+// What a server says of its tools lets an evaluator use none of them: a rule does.
+func TestOfferOfServers(t *testing.T) {
+	all, err := tool.NewRegistry(hinted{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for rule, want := range map[string]string{"Bash(ls)": "[]", "mcp__s__*": "[mcp__s__look]"} {
+		rules, err := permission.NewRules([]string{rule}, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := Offer(all, rules)
+		if err != nil || fmt.Sprint(got.Names()) != want {
+			t.Errorf("%s: offered %v, %v", rule, got.Names(), err)
+		}
+		c := permission.Call{Name: "mcp__s__look", Hinted: true, Input: json.RawMessage(`{}`)}
+		if why := Permit(rules, permission.ModeBypass, c); (why == "") != (want != "[]") {
+			t.Errorf("%s: %q", rule, why)
+		}
+	}
+}

@@ -39,6 +39,8 @@ type Call struct {
 	Name     string
 	Input    json.RawMessage
 	ReadOnly bool
+	// Hinted: the tool is said to be read-only by whoever offers it (tool.Spec).
+	Hinted bool
 	// Cwd is the session's working directory: relative paths in rules and
 	// arguments are below it.
 	Cwd string
@@ -91,7 +93,8 @@ const planReason = "The session is in plan mode: nothing may be changed and no c
 
 // Decide applies, in this order: deny rules, remembered ones among them; plan
 // mode; ask rules; allow rules, remembered ones among them; the mode. A read-only
-// call needs no permission. So a newer deny beats whatever was allowed before,
+// call needs no permission; one that is only said to be read-only does, and is what
+// plan mode lets be asked about. So a newer deny beats whatever was allowed before,
 // and plan mode holds against every allow.
 func (r *Rules) Decide(mode string, c Call) Verdict {
 	s := newSubject(c)
@@ -100,7 +103,7 @@ func (r *Rules) Decide(mode string, c Call) Verdict {
 	if rule, ok := s.touched(r.deny); ok {
 		return Verdict{Decision: Deny, Reason: "The rule " + rule + " denies this call. Do not try it in another way.", Rule: rule, Explicit: true}
 	}
-	if mode == ModePlan && !c.ReadOnly {
+	if mode == ModePlan && !c.ReadOnly && !c.Hinted {
 		return Verdict{Decision: Deny, Reason: planReason}
 	}
 	if rule, ok := s.touched(r.ask); ok {
@@ -117,6 +120,9 @@ func (r *Rules) Decide(mode string, c Call) Verdict {
 			return Verdict{Decision: Ask, Reason: path + " steers programs that run by themselves."}
 		}
 		return Verdict{Decision: Allow}
+	}
+	if c.Hinted {
+		return Verdict{Decision: Ask, Reason: "Its server says that this tool changes nothing. That is not checked."}
 	}
 	return Verdict{Decision: Ask}
 }

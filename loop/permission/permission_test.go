@@ -39,6 +39,7 @@ func file(name, path string) Call {
 // neighbours.
 func TestOrder(t *testing.T) {
 	list := []string{"bash"}
+	hinted := Call{Name: "mcp__x__y", Hinted: true}
 	for _, tt := range []struct {
 		name             string
 		mode             string
@@ -64,6 +65,13 @@ func TestOrder(t *testing.T) {
 		{"acceptEdits writes", ModeAcceptEdits, nil, nil, nil, file("write", "a"), Allow, false},
 		{"acceptEdits does not run", ModeAcceptEdits, nil, nil, nil, bash("ls"), Ask, false},
 		{"acceptEdits asks about hooks", ModeAcceptEdits, nil, nil, nil, file("write", ".git/hooks/pre-commit"), Ask, false},
+		{"what a server says is read-only asks", ModeDefault, nil, nil, nil, hinted, Ask, false},
+		{"it asks where edits are accepted", ModeAcceptEdits, nil, nil, nil, hinted, Ask, false},
+		{"it asks in plan mode", ModePlan, nil, nil, nil, hinted, Ask, false},
+		{"it runs where nothing is asked", ModeBypass, nil, nil, nil, hinted, Allow, false},
+		{"an allow rule lets it run", ModeDefault, []string{"mcp__x__*"}, nil, nil, hinted, Allow, false},
+		{"an allow rule lets it run in plan mode", ModePlan, []string{"mcp__x__*"}, nil, nil, hinted, Allow, false},
+		{"a deny rule holds for it in plan mode", ModePlan, []string{"mcp__x__*"}, nil, []string{"mcp__x__y"}, hinted, Deny, true},
 		{"an unknown mode asks", "yolo", nil, nil, nil, bash("ls"), Ask, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

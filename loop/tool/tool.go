@@ -35,6 +35,11 @@ type Spec struct {
 	Kind   Kind
 	// ReadOnly tools change nothing: they need no permission and run side by side.
 	ReadOnly bool
+	// Hinted: whoever offers the tool says that it is read-only, and nobody here
+	// knows. Such tools run side by side and may be asked about in plan mode; they
+	// need permission like any other (MCP specification, tools, annotations:
+	// clients must not decide on those of a server that is not trusted).
+	Hinted bool
 }
 
 // View is how a call is shown before it runs.

@@ -64,7 +64,7 @@ func TestSpec(t *testing.T) {
 	s := start(t, Options{}, stdio(t, "my server", "tools"))
 	tools, _ := settled(t, s)
 	echo := tools["mcp__my_server__echo"].Spec()
-	if echo.ReadOnly || echo.Kind != tool.KindOther || echo.Description != "does echo" {
+	if echo.ReadOnly || echo.Hinted || echo.Kind != tool.KindOther || echo.Description != "does echo" {
 		t.Errorf("echo: %+v", echo)
 	}
 	const schema = `{"properties":{"text":{"description":"a < b","type":"string"}},"type":"object"}`
@@ -72,7 +72,7 @@ func TestSpec(t *testing.T) {
 		t.Errorf("schema %s", echo.Schema)
 	}
 	look := tools["mcp__my_server__look_up"].Spec()
-	if !look.ReadOnly || look.Kind != tool.KindRead || look.Description != "Look up" {
+	if look.ReadOnly || !look.Hinted || look.Kind != tool.KindOther || look.Description != "Look up" {
 		t.Errorf("look.up: %+v", look)
 	}
 	if got, _ := run(t, tools, "mcp__my_server__look_up"); got != `{"found":true}` {

@@ -27,11 +27,9 @@ func (s *server) spec(name string, def *sdk.Tool) tool.Spec {
 	if spec.Description == "" {
 		spec.Description = def.Title
 	}
-	// The hint is the server's own word. It is taken: the person who runs the
-	// client has named the server, and permission rules can still say otherwise.
-	if def.Annotations != nil && def.Annotations.ReadOnlyHint {
-		spec.Kind, spec.ReadOnly = tool.KindRead, true
-	}
+	// The kind stays as it is: there are clients that approve whatever is of the
+	// kind read (acpx --approve-reads).
+	spec.Hinted = def.Annotations != nil && def.Annotations.ReadOnlyHint
 	return spec
 }
 
