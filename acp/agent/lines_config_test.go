@@ -250,7 +250,7 @@ var configLines = []line{
 			}
 		})
 	}},
-	{n: 116, name: "trace-context", at: "loop/model.TestTrace loop/model/openai.TestTraceContext", test: tracePassedOn},
+	{n: 116, name: "trace-context", at: "loop/model.TestTrace loop/model/openai.TestTrace loop/tool/mcp.TestTrace", test: tracePassedOn},
 }
 
 // current is the mode that a load reports.

@@ -23,12 +23,23 @@ func WithTrace(ctx context.Context, t Trace) context.Context {
 // SetTrace sets the headers of the trace that ctx carries. Values that no header
 // can hold are left out.
 func SetTrace(ctx context.Context, h http.Header) {
+	for name, v := range TraceValues(ctx) {
+		h.Set(name, v)
+	}
+}
+
+// TraceValues returns the trace that ctx carries by the names that the W3C
+// recommendations give its parts: traceparent, tracestate and baggage. Parts that
+// are missing, or that no header could hold, are left out.
+func TraceValues(ctx context.Context) map[string]string {
 	t, _ := ctx.Value(traceKey{}).(Trace)
-	for name, v := range map[string]string{"Traceparent": t.Parent, "Tracestate": t.State, "Baggage": t.Baggage} {
+	out := map[string]string{}
+	for name, v := range map[string]string{"traceparent": t.Parent, "tracestate": t.State, "baggage": t.Baggage} {
 		if v != "" && printable(v) {
-			h.Set(name, v)
+			out[name] = v
 		}
 	}
+	return out
 }
 
 // maxTraceValue is what the W3C recommendation has every party accept of

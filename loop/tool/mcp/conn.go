@@ -12,6 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"acp-agent/loop/model"
 )
 
 const (
@@ -302,6 +304,10 @@ func (c *conn) call(ctx context.Context, name string, input json.RawMessage, fro
 	ctx = context.WithValue(ctx, callingKey{}, cl)
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments(input)}
 	params.Meta = sdk.Meta{"progressToken": cl.name()}
+	// MCP reserves these names in _meta for the W3C trace context (SEP-414).
+	for name, v := range model.TraceValues(ctx) {
+		params.Meta[name] = v
+	}
 	res, err := c.send(ctx, params)
 	refusal, ok := rpcError(err)
 	if !ok || refusal.Code != sdk.CodeURLElicitationRequired {

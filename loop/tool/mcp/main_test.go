@@ -207,6 +207,10 @@ func newTestServer(name string) *sdk.Server {
 	add("getenv", func(_ context.Context, _ *sdk.CallToolRequest, a map[string]any) (*sdk.CallToolResult, error) {
 		return text(os.Getenv(fmt.Sprint(a["text"]))), nil
 	})
+	add("meta", func(_ context.Context, r *sdk.CallToolRequest, _ map[string]any) (*sdk.CallToolResult, error) {
+		raw, err := json.Marshal(r.Params.Meta)
+		return text(string(raw)), err
+	})
 	add("fail", func(context.Context, *sdk.CallToolRequest, map[string]any) (*sdk.CallToolResult, error) {
 		r := text("it went wrong")
 		r.IsError = true

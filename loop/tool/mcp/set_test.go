@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"acp-agent/loop/model"
 	"acp-agent/loop/tool"
 	"acp-agent/loop/tool/tooltest"
 	"acp-agent/session"
@@ -57,6 +58,27 @@ func TestStdio(t *testing.T) {
 	}
 	if _, _, err := s.CallTool(soon(t), "a", "nothing", nil); err == nil {
 		t.Error("a call of an unknown tool went through")
+	}
+}
+
+// The trace context of a prompt goes on to the servers.
+func TestTrace(t *testing.T) {
+	s := start(t, Options{}, stdio(t, "a", "tools"))
+	tools, _ := settled(t, s)
+	for _, c := range []struct {
+		trace model.Trace
+		want  string
+	}{
+		{model.Trace{Parent: "00-a-b-01", State: "k=v", Baggage: "u=1"}, `{"baggage":"u=1","progressToken":"call-1","traceparent":"00-a-b-01","tracestate":"k=v"}`},
+		{model.Trace{State: "k=v"}, `{"progressToken":"call-2"}`},
+	} {
+		res, err := tools["mcp__a__meta"].Run(model.WithTrace(soon(t), c.trace), tooltest.Env(t, t.TempDir()), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tooltest.Text(res); got != c.want {
+			t.Errorf("%+v: _meta is %s, want %s", c.trace, got, c.want)
+		}
 	}
 }
 
