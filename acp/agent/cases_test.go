@@ -85,7 +85,7 @@ var cases = []struct{ id, at, why string }{
 	{"K2", "acp/acptest.TestCheckUpdates", ""},
 	{"K3", "", "line 104"},
 	{"K4", "", "lines 76 and 104; there is no /clear: a new session is one"},
-	{"L2", "loop/model/openai.TestQuirks loop/model/anthropic.TestQuirks", ""},
+	{"L2", "loop/model/openai.TestStreams loop/model/anthropic.TestStreams", ""},
 	{"L3", "", "line 72; usage in the prompt's answer is a draft member that strict clients refuse: it is not sent"},
 	{"S1", "", "lines 106, 98, 81, 109 and C15"},
 	{"S2", "", "C1, line 64 and I8"},
