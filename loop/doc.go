@@ -11,5 +11,8 @@
 // Events are durable before the Observer hears of them; text deltas are the
 // named exception: they are shown as they stream and written in batches.
 //
+// A hook that asks a model does so beside the owner, too (Session.Judge): its
+// conversation is logged through short operations.
+//
 // The package knows nothing of ACP: acp/agent projects its events to the wire.
 package loop

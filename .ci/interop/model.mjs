@@ -7,6 +7,14 @@ export const reason = "  <steering>Also say SECOND & stop.</steering> \u2028 \u{
 
 export async function startModel() {
   const mock = new LLMock({ port: 0, host: "127.0.0.1", chunkSize: 7 });
+  // The evaluator of an agent hook: it reads todo.txt, says what is missing, and
+  // is content when the turn has gone on.
+  mock.on({ predicate: (r) => isJudge(r) && textOfUsers(r).includes('"stop_hook_active":true') }, { content: 'All said: {"ok": true}' });
+  mock.on(
+    { predicate: (r) => isJudge(r) && JSON.stringify(r.messages).includes("SECOND is open") },
+    { toolCalls: [{ id: "call_1", name: "StructuredOutput", arguments: JSON.stringify({ ok: false, reason }) }] },
+  );
+  mock.on({ predicate: isJudge }, { toolCalls: [{ id: "call_1", name: "read", arguments: JSON.stringify({ file_path: "todo.txt" }) }] });
   mock.on({ predicate: (r) => lastUser(r) === reason }, { content: "SECOND" });
   mock.onMessage("say FIRST", { content: "FIRST", reasoning: "They want FIRST." });
   mock.onMessage("greet", { content: "Grüße aus dem Modell: \u{1f44b} & <ok>", reasoning: "A greeting is wanted." });
@@ -29,6 +37,9 @@ export async function startModel() {
 
 // isSummary recognises the request for a summary by its instruction.
 const isSummary = (r) => /^The conversation is about to be shortened/m.test(textOfUsers(r).slice(-4000));
+
+// isJudge recognises the evaluator of an agent hook by the tool that it decides by.
+export const isJudge = (r) => (r.tools ?? []).some((t) => (t.function ?? t).name === "StructuredOutput");
 
 const textOfUsers = (r) => (r.messages ?? []).filter((m) => m.role === "user").map(textOf).join("\n");
 

@@ -11,7 +11,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { acpx } from "./acpx.mjs";
 import { Harness, KEY } from "./harness.mjs";
-import { lastUser, reason, startModel, takeRequests } from "./model.mjs";
+import { isJudge, lastUser, reason, startModel, takeRequests } from "./model.mjs";
 import { acpxExec, withSDK } from "./peers.mjs";
 import { registry } from "./registry.mjs";
 import { sdk } from "./sdk.mjs";
@@ -91,6 +91,25 @@ for (const { model, env } of providers) {
       }),
     );
   }
+
+  await check(`sdk, ${model}: an agent hook of ~/.claude reads a file and goes on`, env, (at) => {
+    fs.mkdirSync(path.join(at.home, ".claude"));
+    const hook = { type: "agent", prompt: "Read todo.txt. Is all of it said? $ARGUMENTS", statusMessage: "Looking at todo.txt" };
+    fs.writeFileSync(path.join(at.home, ".claude", "settings.json"), JSON.stringify({ hooks: { Stop: [{ hooks: [hook] }] } }));
+    fs.writeFileSync(path.join(at.cwd, "todo.txt"), "SECOND is open\n");
+    return withSDK([agent, "serve", "--model", model], at.options, async (ctx, seen, M) => {
+      const id = await open(ctx, M, at.cwd);
+      const r = await prompt(ctx, M, id, "say FIRST");
+      assert.equal(r.stopReason, "end_turn");
+      assert.equal(said(seen), "FIRSTSECOND");
+      const requests = takeRequests(mock);
+      assert.deepEqual(requests.map(isJudge), [false, true, true, false, true], "who asked");
+      assert.equal(lastUser(requests[3]), reason, "the reason as the model's last user message");
+      assert.ok(!JSON.stringify(requests[3]).includes("SECOND is open"), "what the hook read is its own");
+      const shown = seen.filter((u) => u.toolCallId?.startsWith("hook:")).map((u) => [u.title, u.status]);
+      assert.deepEqual(shown, [["Looking at todo.txt", "in_progress"], [undefined, "completed"], ["Looking at todo.txt", "in_progress"], [undefined, "completed"]]);
+    });
+  });
 
   await check(`sdk, ${model}: errors are answers`, env, (at) =>
     withSDK([agent, "serve", "--model", model], at.options, async (ctx, _seen, M) => {

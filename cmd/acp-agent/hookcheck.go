@@ -313,7 +313,10 @@ func showOutcome(w io.Writer, o *hooks.Outcome, more func(*hooks.Run)) {
 		if r.ExitCode != nil {
 			fmt.Fprintf(w, ", exit %d", *r.ExitCode)
 		}
-		fmt.Fprintf(w, ", %d ms\n  ran:    %s\n", r.Duration.Milliseconds(), clip(r.Command, 160))
+		if r.Decision != hooks.Held {
+			fmt.Fprintf(w, ", %d ms", r.Duration.Milliseconds())
+		}
+		fmt.Fprintf(w, "\n  ran:    %s\n", clip(r.Command, 160))
 		if r.Stderr != "" {
 			fmt.Fprintf(w, "  stderr: %s\n", clip(r.Stderr, 160))
 		}

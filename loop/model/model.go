@@ -30,6 +30,16 @@ type Request struct {
 	Handler string
 }
 
+// Conversation names the conversation that the request goes on with, so that an
+// adapter can keep what it wrote of it; "" where there is nothing to keep. A hook's
+// is short, and must not drive the session's own out.
+func (r *Request) Conversation() string {
+	if r.Handler != "" {
+		return ""
+	}
+	return r.SessionID
+}
+
 // Client streams one answer. The sequence ends after a finish chunk, or with
 // one non-nil error, always an *Error or the context's. Breaking out of the
 // loop or cancelling ctx stops the request; the sequence then ends soon.

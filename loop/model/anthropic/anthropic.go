@@ -249,7 +249,7 @@ func refusesThinking(message string) bool {
 // send posts the request and returns the answer once its head is there. The
 // error is a *model.Error unless ctx ended.
 func (c *Client) send(ctx context.Context, req *model.Request, said []byte, bare bool) (*http.Response, error) {
-	known := c.history.Take(req.SessionID)
+	known := c.history.Take(req.Conversation())
 	body, betas, err := c.write(req, said, bare, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)

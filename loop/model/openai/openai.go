@@ -180,7 +180,7 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 	if c.noKey {
 		return nil, c.end.NoKey()
 	}
-	known := c.history.Take(req.SessionID)
+	known := c.history.Take(req.Conversation())
 	body, err := c.write(req, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)

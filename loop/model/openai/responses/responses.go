@@ -176,7 +176,7 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 // send posts the request and returns the answer once its head is there. The
 // error is a *model.Error unless ctx ended.
 func (c *Client) send(ctx context.Context, req *model.Request, w without) (*http.Response, error) {
-	known := c.history.Take(req.SessionID)
+	known := c.history.Take(req.Conversation())
 	body, err := c.write(req, w, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
