@@ -234,7 +234,7 @@ type Process struct {
 	// Timeout is its time limit; 0 means none.
 	Timeout time.Duration
 	// TermGrace is how long SIGTERM has to work before SIGKILL at the time limit;
-	// 0 sends SIGKILL at once (Codex). Both go to the whole process group.
+	// 0 sends SIGKILL at once (Codex). Both go to the whole process group (procgroup).
 	TermGrace time.Duration
 	// Detach looks at the first line of stdout, as soon as it is there. When it
 	// returns true the process goes on in the background, with that time limit

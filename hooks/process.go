@@ -8,9 +8,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
+
+	"acp-agent/internal/procgroup"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 // RunProcess runs a command hook to its end. It returns when the hook's own
 // process has exited and its streams are read, or they were given up after
 // WaitDelay; when the time limit or ctx ended it, with its process group
-// killed; or when it detached itself. bg bounds the life of a detached one.
+// killed (procgroup); or when it detached itself. bg bounds the life of a detached one.
 //
 // Payloads go through stdin only: the size of argv and of an environment
 // variable is limited (cursor#4039, 79). A hook that does not read them is no
@@ -67,11 +68,10 @@ func (p *Process) dir() (string, error) {
 type running struct {
 	p              *Process
 	dir            string
-	group          group
+	cmd            *exec.Cmd
+	group          *procgroup.Group
 	stdin          *os.File
 	stdout, stderr *stream
-	exited         chan struct{} // closed when its own process has been waited for
-	state          *os.ProcessState
 }
 
 func start(p *Process, dir string) (*running, error) {
@@ -92,31 +92,13 @@ func start(p *Process, dir string) (*running, error) {
 		Env:   append([]string{}, p.Env...),
 		Stdin: files.childIn, Stdout: files.childOut, Stderr: files.childErr,
 	}
-	prepare(cmd)
-	r := &running{p: p, stdin: files.in, exited: make(chan struct{})}
-	started := make(chan error)
-	// Ended by the exit of the hook's own process.
-	go func() {
-		// See dieWithParent.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err != nil {
-			return
-		}
-		// Its error says what state says.
-		_ = cmd.Wait()
-		r.state = cmd.ProcessState
-		close(r.exited)
-	}()
-	err = <-started
+	group, err := procgroup.Start(cmd)
 	files.closeChild()
 	if err != nil {
 		files.closeOurs()
 		return nil, fmt.Errorf("starting %s: %w", p.Argv[0], err)
 	}
-	r.group = newGroup(cmd.Process)
+	r := &running{p: p, cmd: cmd, group: group, stdin: files.in}
 	// Ended by the hook reading, exiting, or by wait closing the pipe.
 	go func() {
 		// EPIPE and the like: the hook does not want its input.
@@ -142,7 +124,7 @@ func (r *running) wait(ctx, bg context.Context, limit time.Duration, detach func
 	first := r.stdout.first
 	for {
 		select {
-		case <-r.exited:
+		case <-r.group.Exited():
 			r.finishReading(ctx)
 			return r.exit()
 		case <-timeout:
@@ -151,7 +133,7 @@ func (r *running) wait(ctx, bg context.Context, limit time.Duration, detach func
 			e.TimedOut = true
 			return e
 		case <-ctx.Done():
-			r.group.kill()
+			r.group.Kill()
 			r.awaitExit(WaitDelay)
 			e := r.exit()
 			e.Cancelled = true
@@ -181,14 +163,14 @@ func (r *running) wait(ctx, bg context.Context, limit time.Duration, detach func
 // everything that could be waited for is gone.
 func (r *running) timeOut(ctx context.Context) {
 	if r.p.TermGrace > 0 {
-		r.group.terminate()
+		r.group.Terminate()
 		t := time.NewTimer(r.p.TermGrace)
 		defer t.Stop()
 		gone := make(chan struct{})
 		stop := make(chan struct{})
 		defer close(stop)
 		go func() {
-			for _, c := range []<-chan struct{}{r.exited, r.stdout.eof, r.stderr.eof} {
+			for _, c := range []<-chan struct{}{r.group.Exited(), r.stdout.eof, r.stderr.eof} {
 				select {
 				case <-c:
 				case <-stop:
@@ -203,7 +185,7 @@ func (r *running) timeOut(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	r.group.kill()
+	r.group.Kill()
 	r.awaitExit(WaitDelay)
 }
 
@@ -213,7 +195,7 @@ func (r *running) awaitExit(limit time.Duration) {
 	t := time.NewTimer(limit)
 	defer t.Stop()
 	select {
-	case <-r.exited:
+	case <-r.group.Exited():
 	case <-t.C:
 	}
 }
@@ -263,11 +245,10 @@ func (r *running) exit() Exit {
 	e.Stderr, cutErr = r.stderr.take()
 	e.Truncated = cutOut || cutErr
 	select {
-	case <-r.exited:
-		r.group.release()
-		if r.state != nil {
-			e.Code, e.Signal = r.state.ExitCode(), signalName(r.state)
-		}
+	case <-r.group.Exited():
+		r.group.Release()
+		e.Code = r.cmd.ProcessState.ExitCode()
+		_, e.Signal = procgroup.Signal(r.cmd.ProcessState)
 	default:
 	}
 	return e

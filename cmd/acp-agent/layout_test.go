@@ -79,7 +79,8 @@ var layers = []struct {
 	{"session/...", nil},
 	{"hooks/claudecode", []string{"hooks"}},
 	{"hooks/codex", []string{"hooks"}},
-	{"hooks", nil},
+	{"hooks", []string{"internal/procgroup"}},
+	{"internal/...", nil},
 	{"acp/agent", []string{"acp/...", "loop/...", "session", "hooks"}},
 	{"acp/acptest", []string{"acp", "acp/schema", "acp/stdio"}},
 	{"acp/stdio", []string{"acp"}},
@@ -87,6 +88,8 @@ var layers = []struct {
 	// An adapter or a tool has its parent, and session, whose words its parent
 	// speaks.
 	{"loop/model/...", []string{"session", "loop/model", "loop/model/internal/..."}},
+	{"loop/tool/shell", []string{"session", "loop/tool", "loop/model", "internal/procgroup"}},
+	{"loop/tool/mcp", []string{"session", "loop/tool", "loop/model", "internal/procgroup"}},
 	{"loop/tool/...", []string{"session", "loop/tool", "loop/model"}},
 	{"loop/permission", []string{"session", "loop/model"}},
 	{"loop/prompt", []string{"session", "loop/model"}},
@@ -117,7 +120,7 @@ var sdks = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v6": {"acp/acptest"},
 	"github.com/sourcegraph/jsonrpc2":          {"acp", "acp/stdio"},
 	"golang.org/x/sync":                        {"acp", "acp/stdio", "acp/agent", "loop", "loop/tool/search"},
-	"golang.org/x/sys":                         {"cmd/acp-agent", "session/jsonl", "hooks", "loop/tool/shell", "loop/tool/mcp", "snapshots"},
+	"golang.org/x/sys":                         {"cmd/acp-agent", "session/jsonl", "hooks", "internal/procgroup"},
 	"mvdan.cc/sh":                              {"loop/permission", "hooks/claudecode"},
 }
 
@@ -309,7 +312,7 @@ func TestNothingIsPutOff(t *testing.T) {
 
 // TestTopLevel: a Go directory at the top is a decision, not an accident.
 func TestTopLevel(t *testing.T) {
-	want := []string{"acp", "cmd", "hooks", "loop", "session", "snapshots"}
+	want := []string{"acp", "cmd", "hooks", "internal", "loop", "session", "snapshots"}
 	var got []string
 	for _, p := range listPackages(t) {
 		top, _, _ := strings.Cut(p.name(), "/")

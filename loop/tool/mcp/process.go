@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,6 +15,8 @@ import (
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"acp-agent/internal/procgroup"
 )
 
 // The steps of ending a process: what it has after its stdin is closed, after
@@ -33,7 +34,8 @@ const (
 // signals one process and not its group, takes up to 15 seconds to end it, and
 // gives up on the first line of stdout that is not JSON.
 type process struct {
-	group *group
+	cmd   *exec.Cmd
+	group *procgroup.Group
 	stdin *os.File
 	out   *lines
 	words *stderr
@@ -44,30 +46,15 @@ type process struct {
 	forced atomic.Bool
 }
 
-// startProcess starts a server in a session and process group of its own.
-//
-// The goroutine that starts it keeps its thread until the process has ended: on
-// Linux the kernel kills the process when that thread ends (see dieWithParent).
+// startProcess starts a server in a process group of its own. Many servers are a
+// launcher and what it has launched: all of it is ended, also when the agent is
+// killed.
 func startProcess(command string, args, env []string, dir string, log *slog.Logger) (*process, error) {
 	path, err := lookPath(command, env)
 	if err != nil {
 		return nil, err
 	}
 	p := &process{done: make(chan struct{})}
-	started := make(chan error, 1)
-	go func() { // ends with the process; stop waits for it
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(p.done)
-		p.run(path, append([]string{command}, args...), env, dir, log, started)
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("it could not be started in %s: %w", dir, err)
-	}
-	return p, nil
-}
-
-func (p *process) run(path string, argv, env []string, dir string, log *slog.Logger, started chan<- error) {
 	var files []*os.File
 	closeAll := func() {
 		for _, f := range files {
@@ -83,37 +70,41 @@ func (p *process) run(path string, argv, env []string, dir string, log *slog.Log
 	inR, inW, err1 := pipe()
 	outR, outW, err2 := pipe()
 	errR, errW, err3 := pipe()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		closeAll()
-		started <- err
-		return
+	err = errors.Join(err1, err2, err3)
+	if err == nil {
+		p.cmd = &exec.Cmd{Path: path, Args: append([]string{command}, args...), Env: env, Dir: dir, Stdin: inR, Stdout: outW, Stderr: errW}
+		p.group, err = procgroup.Start(p.cmd)
 	}
-	cmd := &exec.Cmd{Path: path, Args: argv, Env: env, Dir: dir, Stdin: inR, Stdout: outW, Stderr: errW}
-	isolate(cmd)
-	if err := cmd.Start(); err != nil {
+	if err != nil {
 		closeAll()
-		started <- err
-		return
+		return nil, fmt.Errorf("it could not be started in %s: %w", dir, err)
 	}
 	inR.Close()
 	outW.Close()
 	errW.Close()
-	p.group, p.stdin = newGroup(cmd), inW
+	p.stdin = inW
 	p.out = newLines(outR, log)
 	p.words = &stderr{log: log}
+	go func() { // ends with the process; stop waits for it
+		defer close(p.done)
+		defer closeAll()
+		p.follow(errR, outR)
+	}()
+	return p, nil
+}
+
+// follow reads the server's stderr until the server and its group are gone.
+func (p *process) follow(errR, outR *os.File) {
 	var copying sync.WaitGroup
 	copying.Go(func() { _, _ = io.Copy(p.words, struct{ io.Reader }{errR}) })
-	started <- nil
-
-	_ = cmd.Wait() // how it ended is in ProcessState
-	p.group.end(leftGrace)
-	p.exit = exitText(cmd.ProcessState)
+	_ = p.group.Wait() // how it ended is in ProcessState
+	p.group.End(0, leftGrace)
+	p.exit = exitText(p.cmd.ProcessState)
 	limit := time.AfterFunc(drainDelay, func() { errR.Close(); outR.Close(); p.out.end() })
 	copying.Wait()
 	p.words.flush()
 	p.out.drained()
 	limit.Stop()
-	closeAll()
 }
 
 // transport speaks the protocol over the pipes. The reads end with the process;
@@ -129,7 +120,7 @@ func (p *process) stop() error {
 	for _, step := range []struct {
 		wait time.Duration
 		then func()
-	}{{stdinGrace, p.group.terminate}, {termGrace, p.group.kill}} {
+	}{{stdinGrace, p.group.Terminate}, {termGrace, p.group.Kill}} {
 		if p.ended(step.wait) {
 			break
 		}
@@ -141,6 +132,14 @@ func (p *process) stop() error {
 		return errors.New("the connection broke and it was stopped")
 	}
 	return errors.New(p.exit)
+}
+
+// exitText says how a process ended.
+func exitText(s *os.ProcessState) string {
+	if _, name := procgroup.Signal(s); name != "" {
+		return "it was ended by " + name
+	}
+	return fmt.Sprintf("it exited with code %d", s.ExitCode())
 }
 
 func (p *process) ended(within time.Duration) bool {

@@ -20,17 +20,37 @@ import (
 // is told to.
 func TestMain(m *testing.M) {
 	if command, ok := os.LookupEnv("ACP_AGENT_TEST_COMMAND"); ok {
-		env := &tool.Env{Cwd: os.TempDir(), Environ: os.Environ(), Progress: func(p tool.Progress) { fmt.Print(p.Output) }}
-		b := &bash{New(Options{})}
-		args := []any{"command", command}
-		if os.Getenv("ACP_AGENT_TEST_BACKGROUND") != "" {
-			args = append(args, "run_in_background", true)
-		}
-		r, err := b.Run(context.Background(), env, tooltest.Args(args...))
-		fmt.Println(tooltest.Text(r), err)
-		select {} // a background job runs on; the parent kills this process
+		runAgent(command, os.Getenv("ACP_AGENT_TEST_GATE"), os.Getenv("ACP_AGENT_TEST_BACKGROUND") != "")
 	}
 	os.Exit(m.Run())
+}
+
+// runAgent runs a command until the parent kills this process. The gate opens
+// when the command's first output is here: its group is guarded then.
+func runAgent(command, gate string, background bool) {
+	open := func() {
+		if err := os.WriteFile(gate, []byte("\n"), 0); err != nil {
+			panic(err)
+		}
+	}
+	env := &tool.Env{Cwd: os.TempDir(), Environ: os.Environ(), Progress: func(tool.Progress) { open() }}
+	s := New(Options{})
+	args := []any{"command", command}
+	if background {
+		args = append(args, "run_in_background", true)
+	}
+	if _, err := (&bash{s}).Run(context.Background(), env, tooltest.Args(args...)); err != nil {
+		panic(err)
+	}
+	for {
+		r, err := (&jobOutput{s}).Run(context.Background(), env, tooltest.Args("job_id", "job-1", "wait", true, "timeout_ms", 10))
+		if err != nil {
+			panic(err)
+		}
+		if strings.Contains(tooltest.Text(r), "up") {
+			open()
+		}
+	}
 }
 
 // An agent that is killed leaves nothing running: not the command, not what it
@@ -42,9 +62,13 @@ func TestKilledAgentLeavesNoOrphans(t *testing.T) {
 	}
 	for _, background := range []string{"", "1"} {
 		path, gone := lifeline(t)
+		gate := filepath.Join(t.TempDir(), "gate")
+		if err := syscall.Mkfifo(gate, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		agent := exec.Command(exe)
-		agent.Env = append(os.Environ(), "ACP_AGENT_TEST_BACKGROUND="+background,
-			"ACP_AGENT_TEST_COMMAND=(trap '' TERM HUP; exec 3>"+path+"; sleep 1000 & sleep 1000; echo never) & sleep 1000; echo never")
+		agent.Env = append(os.Environ(), "ACP_AGENT_TEST_BACKGROUND="+background, "ACP_AGENT_TEST_GATE="+gate,
+			"ACP_AGENT_TEST_COMMAND=echo up; read -r x <"+gate+"; (trap '' TERM HUP; exec 3>"+path+"; sleep 1000 & sleep 1000; echo never) & sleep 1000; echo never")
 		if err := agent.Start(); err != nil {
 			t.Fatal(err)
 		}

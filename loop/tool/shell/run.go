@@ -6,9 +6,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"time"
+
+	"acp-agent/internal/procgroup"
 )
 
 const (
@@ -24,9 +25,6 @@ const (
 	// drainDelay is how long output is still read after the command and its
 	// group have ended: only a process that left the group can hold the pipe then.
 	drainDelay = time.Second
-	// groupPoll is how seldom, at most, it is asked whether the group is gone; the
-	// kernel tells nobody but the parents.
-	groupPoll = 20 * time.Millisecond
 )
 
 // command is what is run.
@@ -50,60 +48,35 @@ type exit struct {
 	left bool
 }
 
-// run runs a command in a session and process group of its own, with nothing on
-// stdin and pipes of its own for output, and returns when the command and its
-// whole group are gone and the output is read. The error says that it could not
-// be started.
-//
-// If the agent itself is killed, the group dies too. On Linux the kernel kills
-// the command when the thread that started it ends (Pdeathsig), hence the locked
-// thread: Go may end a thread at any time when a locked goroutine on it returns,
-// and without the lock that could be any goroutine's. What the command has
-// started is out of the kernel's reach; a watcher (proc_unix.go) covers that.
+// run runs a command in a process group of its own (procgroup says what of it can
+// be ended), with nothing on stdin and pipes of its own for output, and returns
+// when the command and its whole group are gone and the output is read. The error
+// says that it could not be started. If the agent itself is killed, the group
+// dies too.
 func run(ctx context.Context, c command) (exit, error) {
-	type result struct {
-		exit exit
-		err  error
-	}
-	done := make(chan result, 1)
-	go func() { // ends with the command; run waits for it
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		e, err := c.run(ctx)
-		done <- result{e, err}
-	}()
-	r := <-done
-	return r.exit, r.err
-}
-
-func (c command) run(ctx context.Context) (exit, error) {
 	if err := ctx.Err(); err != nil {
 		return exit{cancelled: true, code: -1}, nil
 	}
 	cmd := exec.Command(c.path, c.args...)
 	cmd.Env, cmd.Dir = c.env, c.dir // Stdin nil is the null device
-	isolate(cmd)
 
 	var pipes pipes
+	var group *procgroup.Group
 	var err error
-	if cmd.Stdout, err = pipes.to(c.stdout); err == nil {
+	if cmd.Stdout, err = pipes.open(c.stdout); err == nil {
 		cmd.Stderr = cmd.Stdout
 		if c.stderr != c.stdout {
-			cmd.Stderr, err = pipes.to(c.stderr)
+			cmd.Stderr, err = pipes.open(c.stderr)
 		}
 	}
 	if err == nil {
-		err = cmd.Start()
+		group, err = procgroup.Start(cmd)
 	}
 	pipes.started()
 	if err != nil {
 		pipes.drain(0)
 		return exit{}, err
 	}
-	group := newGroup(cmd)
-	waited := make(chan error, 1)
-	go func() { waited <- cmd.Wait() }() // received below, always
-
 	var e exit
 	var timeout <-chan time.Time
 	if c.timeout > 0 {
@@ -112,18 +85,19 @@ func (c command) run(ctx context.Context) (exit, error) {
 		timeout = t.C
 	}
 	select {
-	case err = <-waited:
+	case <-group.Exited():
 	case <-timeout:
 		e.timedOut = true
-		err = stop(group, waited, termGrace)
+		stop(group, termGrace)
 	case <-ctx.Done():
 		e.cancelled = true
-		err = stop(group, waited, cancelGrace)
+		stop(group, cancelGrace)
 	}
+	err = group.Wait()
 	if e.timedOut || e.cancelled {
-		group.end(0)
+		group.End(0, leftGrace)
 	} else {
-		e.left = group.end(settle)
+		e.left = group.End(settle, leftGrace)
 	}
 	pipes.drain(drainDelay)
 	e.code, e.signal = status(cmd.ProcessState)
@@ -134,43 +108,52 @@ func (c command) run(ctx context.Context) (exit, error) {
 }
 
 // stop asks the group to end and, after the grace, makes it.
-func stop(g *group, waited <-chan error, grace time.Duration) error {
-	g.terminate()
+func stop(g *procgroup.Group, grace time.Duration) {
+	g.Terminate()
 	t := time.NewTimer(grace)
 	defer t.Stop()
 	select {
-	case err := <-waited:
-		return err
+	case <-g.Exited():
 	case <-t.C:
+		g.Kill()
 	}
-	g.kill()
-	return <-waited
+}
+
+// status returns the exit code; 128+n and its name for signal n.
+func status(s *os.ProcessState) (int, string) {
+	if n, name := procgroup.Signal(s); n > 0 {
+		return 128 + n, name
+	}
+	return s.ExitCode(), "" // -1 of nil
 }
 
 // pipes carry a child's output to writers. They are not exec's own, because
 // between the end of the command and the end of its output the group is killed.
 type pipes struct {
 	read, write []*os.File
+	to          []io.Writer
 	copies      sync.WaitGroup
 }
 
-func (p *pipes) to(w io.Writer) (io.Writer, error) {
-	r, pw, err := os.Pipe()
+// open makes a pipe for a writer and returns the child's end.
+func (p *pipes) open(to io.Writer) (*os.File, error) {
+	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
 	}
-	p.read, p.write = append(p.read, r), append(p.write, pw)
-	p.copies.Go(func() {
-		// An error is the pipe being closed by drain: what came so far counts.
-		_, _ = io.CopyBuffer(w, struct{ io.Reader }{r}, make([]byte, 32<<10))
-	})
-	return pw, nil
+	p.read, p.write, p.to = append(p.read, r), append(p.write, w), append(p.to, to)
+	return w, nil
 }
 
-// started closes the child's ends in this process.
+// started closes the child's ends in this process and begins to copy. Whoever
+// sees output knows by it that the command's group is in the guard's charge.
 func (p *pipes) started() {
-	for _, w := range p.write {
+	for i, w := range p.write {
 		w.Close()
+		p.copies.Go(func() {
+			// An error is the pipe being closed by drain: what came so far counts.
+			_, _ = io.CopyBuffer(p.to[i], struct{ io.Reader }{p.read[i]}, make([]byte, 32<<10))
+		})
 	}
 }
 

@@ -3,10 +3,10 @@
 //
 // Each call is a fresh non-login shell with nothing on stdin, a process group of
 // its own and pipes of its own; the protocol's descriptors are never inherited.
-// When a command ends, is cancelled or runs out of time, its whole group goes:
-// the only way to leave something running is a background job, and that ends
-// with its session. Nothing here is a sandbox: a command can do what its user
-// can.
+// When a command ends, is cancelled or runs out of time, its whole group goes
+// (procgroup says what else): what is to keep running is a background job, which
+// ends with its session. Nothing here is a sandbox: a command can do what its
+// user can, and a daemon leaves the group.
 package shell
 
 import (

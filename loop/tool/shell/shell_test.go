@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -236,6 +238,18 @@ func TestCancel(t *testing.T) {
 			}
 		})
 	}
+	t.Run("leaves the group", func(t *testing.T) {
+		if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
+			t.Skip("needs setsid to leave the group with, and Linux's /proc to be found by")
+		}
+		path, gone := lifeline(t)
+		ctx, env := cancelWhen(t, "ready")
+		r, _ := callCtx(t, ctx, newShell(t), env, "command", `exec 3>`+path+`; setsid bash -c 'echo ready; sleep 1000' & wait`)
+		gone()
+		if got, want := tooltest.Text(r), "ready\n[cancelled]\n[killed by signal: SIGTERM]"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
 	t.Run("before it started", func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -258,7 +272,8 @@ func TestP4LeftOverGrandchild(t *testing.T) {
 	}
 }
 
-// A process that leaves the group is out of reach, but the call ends.
+// A process that has left the group lives on after its command, and does not hold
+// the call.
 func TestEscapedGrandchildDoesNotHang(t *testing.T) {
 	if _, _, err := find(); err != nil {
 		t.Skipf("there is no bash to run: %v", err)
