@@ -4,9 +4,9 @@
 // A Session owns one log. Whoever holds its ownership, the goroutine of the
 // running turn or, between turns, a short operation, is the only one that
 // appends and the only one that reads the state; there is no lock on either.
-// Everything that can block (a model's stream, a tool, a hook, a question to
-// the client) runs beside the owner, which meanwhile serves short operations
-// (a mode change, a steering message) so that they never wait for a person.
+// While the owner waits for what can block (a model's stream, a tool, a hook, a
+// question to the client), it lends the state to short operations (a mode change,
+// a steering message), so that they never wait for a person.
 //
 // Events are durable before the Observer hears of them; text deltas are the
 // named exception: they are shown as they stream and written in batches.

@@ -29,6 +29,8 @@ type memLog struct {
 	failAfter int
 	closed    bool
 	now       func() time.Time
+	// written is how many were handed to the operating system.
+	written int
 }
 
 func (l *memLog) Append(data ...session.Data) ([]session.Event, error) {
@@ -46,13 +48,26 @@ func (l *memLog) Append(data ...session.Data) ([]session.Event, error) {
 	return out, nil
 }
 
-func (l *memLog) Flush() error { return nil }
+func (l *memLog) Flush() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.written = len(l.events)
+	return nil
+}
 
 func (l *memLog) Sync() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.durable = len(l.events)
+	l.written, l.durable = len(l.events), len(l.events)
 	return nil
+}
+
+// have is how many events there are, how many of them were written, and how many
+// are durable.
+func (l *memLog) have() (all, written, durable int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.events), l.written, l.durable
 }
 
 func (l *memLog) Close() error { l.closed = true; return l.Sync() }

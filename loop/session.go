@@ -24,9 +24,9 @@ var (
 	ErrIdle   = errors.New("no prompt is running in this session")
 )
 
-// Observer hears what a person may see. Its methods are called in order by the
-// session's owner, Delta and Progress also from the goroutines of a stream or a
-// tool; they may block on a slow client until ctx is done.
+// Observer hears what a person may see. Its methods are called in order by
+// whoever has the session's state, Delta and Progress also while it is lent; they
+// may block on a slow client until ctx is done.
 type Observer interface {
 	// Event is called once for each event, after it is durable.
 	Event(ctx context.Context, ev session.Event)
@@ -161,10 +161,10 @@ type Session struct {
 	seen  *tool.Seen
 	mode  modeBox
 
-	// owner is the ownership token: whoever has put a value in may append. ops
-	// are short operations for the owner.
+	// owner is the ownership token: whoever has put a value in may append. loan is
+	// how others do while the owner waits.
 	owner chan struct{}
-	ops   chan func()
+	loan  *loan
 
 	mu      sync.Mutex
 	late    []lateText
@@ -206,7 +206,7 @@ func (m *modeBox) get() string  { m.mu.Lock(); defer m.mu.Unlock(); return m.v }
 func New(cfg Config, log session.Log, state *session.State, source string) (*Session, error) {
 	s := &Session{
 		cfg: cfg, log: log, state: state, seen: tool.NewSeen(),
-		owner: make(chan struct{}, 1), ops: make(chan func()), closing: make(chan struct{}),
+		owner: make(chan struct{}, 1), loan: newLoan(), closing: make(chan struct{}),
 	}
 	s.tools.Store(cfg.Tools)
 	s.compactions = state.Compactions
@@ -231,25 +231,6 @@ func (s *Session) ID() string { return s.state.Header.ID }
 
 // Mode returns the permission mode in force.
 func (s *Session) Mode() string { return s.mode.get() }
-
-// Do runs fn as the owner: at once when the session is idle, between two
-// blocking waits of the running turn otherwise. fn must be short and may append.
-func (s *Session) Do(ctx context.Context, fn func(*session.State) error) error {
-	done := make(chan error, 1)
-	op := func() { done <- fn(s.state) }
-	select {
-	case s.owner <- struct{}{}:
-		op()
-		<-s.owner
-		return <-done
-	case s.ops <- op:
-		return <-done
-	case <-s.closing:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // Record appends events outside the turn's own order, durably, and publishes
 // them: a mode change, a title.
@@ -334,21 +315,6 @@ func (s *Session) publish(ctx context.Context) {
 	if cap(evs) <= 64 {
 		clear(evs)
 		s.unpublished = evs[:0]
-	}
-}
-
-// await runs fn beside the owner and serves short operations until it returns.
-// The goroutine ends with fn, which ends with the context it was given.
-func await[T any](s *Session, fn func() T) T {
-	ch := make(chan T, 1)
-	go func() { ch <- fn() }()
-	for {
-		select {
-		case v := <-ch:
-			return v
-		case op := <-s.ops:
-			op()
-		}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
-	"sync"
 	"time"
 
 	"acp-agent/hooks"
@@ -24,18 +23,6 @@ type RetryPolicy struct {
 	// fails the request at once.
 	MaxAfter time.Duration
 }
-
-// Batch bounds of streamed output in the log: it is handed to the operating
-// system at least every flushEvery, made durable every syncEvery, so that a
-// crash loses at most that much of an answer that is not finished.
-const (
-	flushEvery = 100 * time.Millisecond
-	syncEvery  = time.Second
-	// wakeAt deltas wake the owner before the tick; the reader waits for it at
-	// stallAt, which only a stalled disk reaches.
-	wakeAt  = 1024
-	stallAt = 16 * wakeAt
-)
 
 // step makes one model request, with its retries, and commits the answer.
 func (t *turn) step() error {
@@ -210,95 +197,21 @@ func (t *turn) modelHooks(ev hooks.Event, requestID string, attempt int, failure
 	return err
 }
 
-// stream runs one model stream: deltas go to the observer as they come (a
-// summary's, which has no message id, do not), and to the log in batches.
+// stream runs one model stream on the turn's own goroutine: deltas go to the
+// observer as they come (a summary's, which has no message id, do not), and to
+// the log in batches.
 func (t *turn) stream(client model.Client, req *model.Request, messageID string) error {
-	s := t.s
-	q := &deltaQueue{wake: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-	done := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
-	go func() { // ends with the stream, which ends with ctx; joined below
-		var err error
-		var shown session.Chunk // one for all deltas: a variable of the loop would be one for each
-		for c, cerr := range client.Stream(ctx, req) {
-			if cerr != nil {
-				err = cerr
-				break
-			}
-			if messageID != "" && (c.Type == session.ChunkText || c.Type == session.ChunkReasoning) {
-				shown = c
-				s.cfg.Observer.Delta(ctx, messageID, &shown)
-			}
-			q.put(ctx, c, s.cfg.Now())
-		}
-		done <- err
-	}()
-	var packer session.Packer
-	tick := time.NewTicker(flushEvery)
-	defer tick.Stop()
-	synced := s.cfg.Now()
-	for {
-		var end bool
-		var err error
-		select {
-		case op := <-s.ops:
-			op()
-			continue
-		case <-q.wake:
-		case <-tick.C:
-		case err = <-done:
-			end = true
-		}
-		if lerr := t.drain(q, &packer, end || err != nil); lerr != nil {
-			stop()
-			if !end {
-				<-done
-			}
-			return lerr
-		}
-		if end {
-			return err
-		}
-		if now := s.cfg.Now(); now.Sub(synced) >= syncEvery {
-			synced = now
-			if serr := s.log.Sync(); serr != nil {
-				stop()
-				<-done
-				return s.fail(serr)
-			}
-		}
+	d := newDeltas(t.s, t.s.state.Turn, stop)
+	err := d.run(ctx, client.Stream(ctx, req), messageID)
+	if t.s.failed != nil {
+		return t.s.failed
 	}
-}
-
-// drain moves what has streamed into the log.
-func (t *turn) drain(q *deltaQueue, p *session.Packer, end bool) error {
-	s := t.s
-	st := s.state.Turn
-	items := q.take()
-	var data []session.Data
-	add := func(cs []session.Chunk) {
-		for _, c := range cs {
-			data = append(data, &session.AssistantChunk{Turn: st.Number, Step: st.Step, Chunk: c})
-		}
+	if lerr := d.drain(); lerr != nil {
+		return lerr
 	}
-	for i := range items {
-		add(p.Add(items[i].c, items[i].at))
-	}
-	if end || len(items) < wakeAt {
-		add(p.Flush())
-	}
-	q.recycle(items)
-	if len(data) == 0 {
-		return nil
-	}
-	if err := s.append(data...); err != nil {
-		return err
-	}
-	if err := s.log.Flush(); err != nil {
-		return s.fail(err)
-	}
-	return nil
+	return err
 }
 
 // commitAnswer turns the stream into the step's assistant message. It becomes
@@ -343,59 +256,4 @@ func hasCalls(blocks []session.Block) bool {
 		}
 	}
 	return false
-}
-
-// deltaQueue hands streamed chunks from the stream's goroutine to the owner.
-type deltaQueue struct {
-	mu    sync.Mutex
-	items []timedChunk
-	spare []timedChunk
-	wake  chan struct{}
-	room  chan struct{}
-}
-
-type timedChunk struct {
-	c  session.Chunk
-	at time.Time
-}
-
-func (q *deltaQueue) put(ctx context.Context, c session.Chunk, at time.Time) {
-	q.mu.Lock()
-	q.items = append(q.items, timedChunk{c, at})
-	n := len(q.items)
-	q.mu.Unlock()
-	if n >= wakeAt {
-		select {
-		case q.wake <- struct{}{}:
-		default:
-		}
-	}
-	if n >= stallAt {
-		select {
-		case <-q.room:
-		case <-ctx.Done():
-		}
-	}
-}
-
-func (q *deltaQueue) take() []timedChunk {
-	q.mu.Lock()
-	items := q.items
-	q.items, q.spare = q.spare[:0], nil
-	q.mu.Unlock()
-	select {
-	case q.room <- struct{}{}:
-	default:
-	}
-	return items
-}
-
-// recycle keeps the slice for the next batch: one stream allocates two.
-func (q *deltaQueue) recycle(items []timedChunk) {
-	clear(items)
-	q.mu.Lock()
-	if q.spare == nil {
-		q.spare = items[:0]
-	}
-	q.mu.Unlock()
 }

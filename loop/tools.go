@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"acp-agent/hooks"
@@ -169,24 +170,26 @@ func (t *turn) group(jobs []*job) (*session.EndReason, error) {
 
 // runAll runs the bodies of those jobs that may run.
 func (t *turn) runAll(jobs []*job) {
-	slots := make(chan struct{}, maxParallel)
-	done := make(chan struct{})
-	n := 0
+	var run []*job
 	for _, j := range jobs {
-		if j.result != nil || j.end != nil {
-			continue
+		if j.result == nil && j.end == nil {
+			run = append(run, j)
 		}
-		n++
-		go func() { // joined below
+	}
+	if len(run) == 1 {
+		t.runOne(run[0])
+		return
+	}
+	slots := make(chan struct{}, maxParallel)
+	var all sync.WaitGroup
+	for _, j := range run {
+		all.Go(func() {
 			slots <- struct{}{}
 			t.runOne(j)
 			<-slots
-			done <- struct{}{}
-		}()
+		})
 	}
-	for range n {
-		<-done
-	}
+	all.Wait()
 }
 
 func (t *turn) runOne(j *job) {

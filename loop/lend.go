@@ -1,0 +1,95 @@
+package loop
+
+import (
+	"context"
+	"sync"
+
+	"acp-agent/session"
+)
+
+// loan is how short operations get at the session's state while its owner waits
+// for something (a model, a tool, a hook, a person). The owner does not serve
+// them: it lays the state out, and whoever has something to do takes it, does it
+// on its own goroutine, and puts it back. So nothing that the owner waits for
+// needs a goroutine of its own.
+type loan struct {
+	// out holds one token while the owner waits: it stands for the state, and
+	// who has taken it out may read, append and publish.
+	out chan struct{}
+	// ops are the operations that have begun and not ended. More than one: an
+	// operation that waits for something lends the state on. It belongs to the
+	// state.
+	ops int
+	// ended is signalled, by the holder, when an operation has ended.
+	ended *sync.Cond
+}
+
+func newLoan() *loan {
+	l := &loan{out: make(chan struct{}, 1)}
+	l.ended = sync.NewCond(l)
+	return l
+}
+
+// Lock takes the state, Unlock puts it back: a sync.Locker for ended.
+func (l *loan) Lock() { <-l.out }
+
+// Unlock puts the state back.
+func (l *loan) Unlock() { l.out <- struct{}{} }
+
+// give lends the state. Its result is for take.
+func (l *loan) give() (depth int) {
+	depth = l.ops
+	l.Unlock()
+	return depth
+}
+
+// take gets the state back, after the operations that began meanwhile: one that
+// waits for a hook is not to find the turn further on, or over.
+func (l *loan) take(depth int) {
+	l.Lock()
+	for l.ops > depth {
+		l.ended.Wait()
+	}
+}
+
+// tryTake is take for who does not wait.
+func (l *loan) tryTake(depth int) bool {
+	select {
+	case <-l.out:
+		if l.ops == depth {
+			return true
+		}
+		l.Unlock()
+	default:
+	}
+	return false
+}
+
+// Do runs fn as the owner: at once when the session is idle, in a wait of the
+// running turn otherwise. fn must be short and may append.
+func (s *Session) Do(ctx context.Context, fn func(*session.State) error) error {
+	select {
+	case s.owner <- struct{}{}:
+		defer func() { <-s.owner }()
+		return fn(s.state)
+	case <-s.loan.out:
+		s.loan.ops++
+		defer func() {
+			s.loan.ops--
+			s.loan.ended.Broadcast()
+			s.loan.Unlock()
+		}()
+		return fn(s.state)
+	case <-s.closing:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// await runs fn while the state is lent to short operations.
+func await[T any](s *Session, fn func() T) T {
+	depth := s.loan.give()
+	defer s.loan.take(depth)
+	return fn()
+}
