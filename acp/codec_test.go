@@ -55,6 +55,16 @@ func TestMarshal(t *testing.T) {
 	}
 }
 
+func TestAppendNotification(t *testing.T) {
+	dst, err := AppendNotification([]byte("x\n"), "m", map[string]string{"a": "<"})
+	if want := "x\n" + `{"jsonrpc":"2.0","method":"m","params":{"a":"<"}}` + "\n"; err != nil || string(dst) != want {
+		t.Errorf("got %q, %v, want %q", dst, err, want)
+	}
+	if left, err := AppendNotification(dst, "m", ContentBlock{}); err == nil || string(left) != string(dst) {
+		t.Errorf("what cannot be encoded left %q, %v", left, err)
+	}
+}
+
 func TestMarshalRefuses(t *testing.T) {
 	for name, in := range map[string]any{
 		"no variant":   ContentBlock{},

@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
@@ -12,9 +13,9 @@ import (
 )
 
 // FrameWriter is what a stream implements, beside jsonrpc2.ObjectStream, to take a message that is
-// already encoded: one JSON value and its newline. The frame goes through the same ordered queue as
-// WriteObject's, and may be reused once WriteFrame returns. WriteFrame blocks while the peer does not
-// read, until ctx is done; WriteObject does not block.
+// already encoded: one JSON value and its newline, or several of these in a row, which then go out as one.
+// The frame goes through the same ordered queue as WriteObject's, and may be reused once WriteFrame returns.
+// WriteFrame blocks while the peer does not read, until ctx is done; WriteObject does not block.
 type FrameWriter interface {
 	WriteFrame(ctx context.Context, frame []byte) error
 }
@@ -191,8 +192,13 @@ func (c *Conn) Notify(ctx context.Context, method string, params any) error {
 	return c.WriteFrame(ctx, frame)
 }
 
-// WriteFrame sends a message that is already encoded, newline included (see AppendTextChunk). The frame
-// may be reused once WriteFrame returns.
+// AppendNotification appends a notification as WriteFrame takes it.
+func AppendNotification(dst []byte, method string, params any) ([]byte, error) {
+	return appendFrame(dst, nil, method, params)
+}
+
+// WriteFrame sends messages that are already encoded, newlines included (see AppendTextChunk and
+// AppendNotification). The frame may be reused once WriteFrame returns.
 func (c *Conn) WriteFrame(ctx context.Context, frame []byte) error {
 	if fw, ok := c.stream.(FrameWriter); ok {
 		return fw.WriteFrame(ctx, frame)
@@ -200,11 +206,18 @@ func (c *Conn) WriteFrame(ctx context.Context, frame []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return c.stream.WriteObject(json.RawMessage(frame))
+	for line := range bytes.Lines(frame) {
+		if err := c.stream.WriteObject(json.RawMessage(line)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// appendFrame encodes a request, or a notification when id is nil, with its newline.
+// appendFrame encodes a request, or a notification when id is nil, with its newline. With an error it
+// returns dst as it was.
 func appendFrame(dst []byte, id RequestId, method string, params any) ([]byte, error) {
+	was := dst
 	dst = append(dst, `{"jsonrpc":"2.0",`...)
 	if id != nil {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
@@ -213,7 +226,7 @@ func appendFrame(dst []byte, id RequestId, method string, params any) ([]byte, e
 	if params != nil {
 		var err error
 		if dst, err = Append(append(dst, `,"params":`...), params); err != nil {
-			return nil, err
+			return was, err
 		}
 	}
 	return append(dst, "}\n"...), nil

@@ -230,12 +230,22 @@ type watcher struct {
 	log    *memLog
 	mu     sync.Mutex
 	events []session.Event
+	calls  int // of Events
 	deltas strings.Builder
 	onEv   func(session.Event)
 	ask    func(ctx context.Context, q *Question) (string, error)
 }
 
-func (w *watcher) Event(_ context.Context, ev session.Event) {
+func (w *watcher) Events(_ context.Context, evs []session.Event) {
+	w.mu.Lock()
+	w.calls++
+	w.mu.Unlock()
+	for _, ev := range evs {
+		w.event(ev)
+	}
+}
+
+func (w *watcher) event(ev session.Event) {
 	w.log.mu.Lock()
 	durable := w.log.durable
 	w.log.mu.Unlock()

@@ -37,6 +37,9 @@ func TestTextTurn(t *testing.T) {
 		if r.log.durable != len(r.log.events) {
 			t.Error("the turn was answered before it was durable")
 		}
+		if r.watch.calls != 2 {
+			t.Errorf("the observer was told %d times of what two commits made durable", r.watch.calls)
+		}
 	})
 }
 

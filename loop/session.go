@@ -28,8 +28,9 @@ var (
 // whoever has the session's state, Delta and Progress also while it is lent; they
 // may block on a slow client until ctx is done.
 type Observer interface {
-	// Event is called once for each event, after it is durable.
-	Event(ctx context.Context, ev session.Event)
+	// Events are told once each, in order, after they are durable: those that
+	// became durable together at once. The slice is valid until Events returns.
+	Events(ctx context.Context, evs []session.Event)
 	// Delta shows streamed text. messageID is that of the message it will be; c is
 	// valid until Delta returns.
 	Delta(ctx context.Context, messageID string, c *session.Chunk)
@@ -308,10 +309,10 @@ func (s *Session) commit(ctx context.Context) error {
 func (s *Session) publish(ctx context.Context) {
 	evs := s.unpublished
 	s.unpublished = nil
-	for _, ev := range evs {
-		s.transcripts.add(ev)
-		s.cfg.Observer.Event(ctx, ev)
+	for i := range evs {
+		s.transcripts.add(evs[i])
 	}
+	s.cfg.Observer.Events(ctx, evs)
 	if cap(evs) <= 64 {
 		clear(evs)
 		s.unpublished = evs[:0]

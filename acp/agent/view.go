@@ -26,6 +26,8 @@ type view struct {
 	id    string
 	env   *tool.Env
 	proj  projection
+	// frames is space for Events, which is called by one at a time.
+	frames []byte
 
 	mu     sync.Mutex
 	output map[string]*liveOutput
@@ -67,6 +69,9 @@ func spent(st *session.State) *session.UsageReport {
 	return &u
 }
 
+// maxFrame is the largest buffer of frames that a session keeps.
+const maxFrame = 64 << 10
+
 // cancelledGrace is how long an update of a cancelled turn waits for a client
 // that does not read.
 const cancelledGrace = 250 * time.Millisecond
@@ -75,25 +80,46 @@ const cancelledGrace = 250 * time.Millisecond
 //
 // An update is written also when its turn has been cancelled: a tool call that
 // the client was told of must end for it before the prompt is answered.
-func (v *view) send(ctx context.Context, u acp.SessionUpdate) {
+func (v *view) send(ctx context.Context, u acp.SessionUpdate) { v.write(ctx, v.appendUpdate(nil, u)) }
+
+// write writes encoded updates.
+func (v *view) write(ctx context.Context, frames []byte) {
 	if ctx.Err() != nil {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelledGrace)
 		defer stop()
 	}
-	if err := v.agent.conn.Notify(ctx, acp.MethodSessionUpdate, &acp.SessionNotification{SessionID: v.id, Update: u}); err != nil {
+	if err := v.agent.conn.WriteFrame(ctx, frames); err != nil {
 		v.agent.cfg.Log.Debug("an update was not sent", "session", v.id, "error", err)
 	}
 }
 
-// Event implements loop.Observer.
-func (v *view) Event(ctx context.Context, ev session.Event) {
-	if r, ok := ev.Data.(*session.ToolResult); ok {
-		v.endOutput(r.Block().CallID)
+// Events implements loop.Observer. The updates of what became durable together go
+// out together: a client then wakes up once for them, and so does the writer.
+func (v *view) Events(ctx context.Context, evs []session.Event) {
+	frames := v.frames[:0]
+	for i := range evs {
+		if r, ok := evs[i].Data.(*session.ToolResult); ok {
+			v.endOutput(r.Block().CallID)
+		}
+		for _, u := range v.proj.updates(evs[i], false) {
+			frames = v.appendUpdate(frames, u)
+		}
 	}
-	for _, u := range v.proj.updates(ev, false) {
-		v.send(ctx, u)
+	if len(frames) > 0 {
+		v.write(ctx, frames)
 	}
+	if v.frames = frames; cap(frames) > maxFrame {
+		v.frames = nil
+	}
+}
+
+func (v *view) appendUpdate(dst []byte, u acp.SessionUpdate) []byte {
+	dst, err := acp.AppendNotification(dst, acp.MethodSessionUpdate, &acp.SessionNotification{SessionID: v.id, Update: u})
+	if err != nil {
+		v.agent.cfg.Log.Error("an update could not be encoded", "session", v.id, "error", err)
+	}
+	return dst
 }
 
 // Delta implements loop.Observer: the hot path, one frame a delta, encoded by
@@ -112,7 +138,7 @@ func (v *view) Delta(ctx context.Context, messageID string, c *session.Chunk) {
 	if err := v.agent.conn.WriteFrame(ctx, v.frame); err != nil {
 		v.agent.cfg.Log.Debug("a delta was not sent", "session", v.id, "error", err)
 	}
-	if cap(v.frame) > 64<<10 {
+	if cap(v.frame) > maxFrame {
 		v.frame = nil
 	}
 }

@@ -1,6 +1,7 @@
 package stdio
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -181,8 +182,8 @@ func (s *Stream) WriteObject(obj any) error {
 	return s.queue(frame, true)
 }
 
-// WriteFrame implements acp.FrameWriter. The frame is one JSON value; a newline at its end is added
-// when it is missing. WriteFrame returns ctx's error if there is no room before ctx ends.
+// WriteFrame implements acp.FrameWriter. The frame is one JSON value, or several, a line each; a newline
+// at its end is added when it is missing. WriteFrame returns ctx's error if there is no room before ctx ends.
 func (s *Stream) WriteFrame(ctx context.Context, frame []byte) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -216,11 +217,9 @@ func (s *Stream) queue(frame []byte, newline bool) error {
 		return acp.ErrClosed
 	}
 	if s.opts.Trace != nil {
-		end := len(frame)
-		if !newline {
-			end--
+		for line := range bytes.Lines(frame) {
+			s.opts.Trace(Out, bytes.TrimSuffix(line, []byte("\n")))
 		}
-		s.opts.Trace(Out, frame[:end])
 	}
 	s.pending = append(s.pending, frame...)
 	if newline {

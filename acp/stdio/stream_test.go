@@ -394,10 +394,11 @@ func TestTrace(t *testing.T) {
 	var m acp.Message
 	_ = s.ReadObject(&m)
 	_ = s.WriteFrame(t.Context(), []byte("{}\n"))
+	_ = s.WriteFrame(t.Context(), []byte("[1]\n[2]\n"))
 	_ = s.ReadObject(&m)
 	s.Close()
 	joined := strings.Join(got, "\n")
-	for _, want := range []string{"in " + ping, "in {", "out {}", `out {"jsonrpc":"2.0","id":null,"error"`} {
+	for _, want := range []string{"in " + ping, "in {", "out {}\nout [1]\nout [2]\n", `out {"jsonrpc":"2.0","id":null,"error"`} {
 		if !strings.Contains(joined, want) {
 			t.Errorf("no %q in\n%s", want, joined)
 		}

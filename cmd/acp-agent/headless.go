@@ -121,12 +121,18 @@ func (o *headless) write(b []byte) {
 	}
 }
 
-// Event implements loop.Observer.
-func (o *headless) Event(_ context.Context, ev session.Event) {
+// Events implements loop.Observer.
+func (o *headless) Events(_ context.Context, evs []session.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	for i := range evs {
+		o.event(&evs[i])
+	}
+}
+
+func (o *headless) event(ev *session.Event) {
 	if o.json {
-		line, err := session.AppendEvent(nil, &ev)
+		line, err := session.AppendEvent(nil, ev)
 		if err != nil {
 			o.err = errors.Join(o.err, err)
 			return

@@ -146,17 +146,19 @@ func (r *wireRig) reopen() {
 	r.start(log, st, "resume")
 }
 
-// Event implements loop.Observer.
-func (r *wireRig) Event(_ context.Context, ev session.Event) {
-	m, ok := ev.Data.(*session.AssistantMessage)
-	if !ok {
-		return
-	}
+// Events implements loop.Observer.
+func (r *wireRig) Events(_ context.Context, evs []session.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, b := range m.Message.Content {
-		if b.Type == session.BlockText || b.Type == session.BlockReasoning {
-			r.kept[m.Message.ID] += b.Text
+	for _, ev := range evs {
+		m, ok := ev.Data.(*session.AssistantMessage)
+		if !ok {
+			continue
+		}
+		for _, b := range m.Message.Content {
+			if b.Type == session.BlockText || b.Type == session.BlockReasoning {
+				r.kept[m.Message.ID] += b.Text
+			}
 		}
 	}
 }
