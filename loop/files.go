@@ -27,6 +27,12 @@ func (f turnFiles) WriteFile(ctx context.Context, path string, data []byte) erro
 	return f.files.WriteFile(ctx, path, data)
 }
 
+// Direct implements tool.Direct.
+func (f turnFiles) Direct() bool {
+	d, ok := f.files.(tool.Direct)
+	return ok && d.Direct()
+}
+
 // within returns ctx ended by the turn as well.
 func (f turnFiles) within(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -39,6 +39,9 @@ func Locate(env *Env, path string) (Place, error) {
 	if strings.TrimSpace(path) == "" {
 		return Place{}, errors.New("The path is empty.") //nolint:staticcheck // a sentence for the model
 	}
+	if p, ok := env.placed[path]; ok {
+		return p, nil
+	}
 	abs := path
 	if !filepath.IsAbs(abs) {
 		abs = filepath.Join(env.Cwd, abs)
@@ -52,12 +55,17 @@ func Locate(env *Env, path string) (Place, error) {
 }
 
 // Touched returns where the path in a call's arguments really leads, so that a
-// symlink does not slip past a rule that denies (permission.Call.Paths).
+// symlink does not slip past a rule that denies (permission.Call.Paths). From then
+// on Locate answers for this call what it answered here.
 func Touched(env *Env, input json.RawMessage) []string {
 	var out []string
 	for _, path := range paths(input) {
 		if p, err := Locate(env, path); err == nil && p.Real != "" {
 			out = append(out, p.Real)
+			if env.placed == nil {
+				env.placed = map[string]Place{}
+			}
+			env.placed[path] = p
 		}
 	}
 	return out

@@ -95,6 +95,12 @@ type Files interface {
 	WriteFile(ctx context.Context, path string, data []byte) error
 }
 
+// Direct is Files that may be the disk itself. Where they are, who has a file open
+// need not ask them for its content.
+type Direct interface {
+	Direct() bool
+}
+
 // Terminal runs a command in the client's terminal. Nil in Env when the client
 // offers none.
 type Terminal interface {
@@ -144,6 +150,10 @@ type Env struct {
 	Seen *Seen
 	// Images: the model in use takes image blocks in tool results.
 	Images bool
+
+	// placed are the places that rules have judged (Touched), by the path that the
+	// model wrote: they are what the tool then opens.
+	placed map[string]Place
 }
 
 // Progress is a sign of life of a running tool.

@@ -295,6 +295,9 @@ func TestLocate(t *testing.T) {
 // A directory that becomes a link after the check does not lead out.
 func TestOpenHoldsAgainstASwap(t *testing.T) {
 	env, outside := confined(t)
+	if judged := tool.Touched(env, json.RawMessage(`{"file_path":"a/g"}`)); len(judged) != 1 {
+		t.Fatalf("judged by %q", judged)
+	}
 	p, err := tool.Locate(env, "a/g")
 	if err != nil {
 		t.Fatal(err)
@@ -307,6 +310,10 @@ func TestOpenHoldsAgainstASwap(t *testing.T) {
 	}
 	if err := os.Symlink(outside, filepath.Join(env.Cwd, "a")); err != nil {
 		t.Fatal(err)
+	}
+	// What was judged is what is opened, if anything is.
+	if again, err := tool.Locate(env, "a/g"); err != nil || again != p {
+		t.Errorf("another place than was judged: %+v, %v", again, err)
 	}
 	if f, _, err := p.Open(); err == nil {
 		f.Close()

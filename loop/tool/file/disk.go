@@ -24,6 +24,9 @@ type DiskFiles struct{ roots []string }
 // between the check and the access does not lead out.
 func Disk(roots []string) *DiskFiles { return &DiskFiles{roots} }
 
+// Direct implements tool.Direct.
+func (d *DiskFiles) Direct() bool { return true }
+
 // ReadFile reads a regular file.
 func (d *DiskFiles) ReadFile(_ context.Context, path string) ([]byte, error) {
 	p, err := tool.Within(d.roots, path)
@@ -42,11 +45,17 @@ func readDisk(p tool.Place) ([]byte, error) {
 	if info.IsDir() {
 		return nil, tool.ErrSpecial
 	}
-	if info.Size() > maxWhole {
+	return readRest(nil, f, info.Size())
+}
+
+// readRest reads the rest of a file of about that size, of which head was read.
+func readRest(head []byte, f io.Reader, size int64) ([]byte, error) {
+	if size > maxWhole {
 		return nil, fmt.Errorf("it is larger than %d MiB", maxWhole>>20)
 	}
 	var b bytes.Buffer
-	b.Grow(int(info.Size()) + bytes.MinRead)
+	b.Grow(max(int(size), len(head)) + bytes.MinRead)
+	b.Write(head)
 	n, err := b.ReadFrom(io.LimitReader(f, maxWhole+1))
 	if err == nil && n > maxWhole {
 		err = fmt.Errorf("it is larger than %d MiB", maxWhole>>20)

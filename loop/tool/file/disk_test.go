@@ -310,6 +310,17 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
+func BenchmarkReadSmall(b *testing.B) {
+	env := dir(b, map[string]string{"f": "line one\nline two\n"})
+	args := tooltest.Args("file_path", "f")
+	b.ReportAllocs()
+	for b.Loop() {
+		if r, err := (readTool{}).Run(b.Context(), env, args); err != nil || r.IsError {
+			b.Fatal(err, tooltest.Text(r))
+		}
+	}
+}
+
 func BenchmarkEdit(b *testing.B) {
 	env := benchFile(b)
 	ok(b, env, readTool{}, "file_path", "f")

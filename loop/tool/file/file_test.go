@@ -178,6 +178,31 @@ func TestReadStreams(t *testing.T) {
 	ok(t, env, editTool{}, "file_path", "big.txt", "old_string", strings.Repeat("z", 99)+"\n", "new_string", "", "replace_all", true)
 }
 
+// What read shows of a file is the same whether it reads on in the file that it
+// has opened or asks for the content.
+func TestReadOnInTheOpenFile(t *testing.T) {
+	env := dir(t, nil)
+	for _, size := range []int{0, 1, 15, 16, sniffed - 1, sniffed, sniffed + 1, 64<<10 - 1, 64 << 10, 64<<10 + 1, 200_000} {
+		for name, line := range map[string]string{"lines": "a line of text\n", "one": "x", "long": strings.Repeat("é", 9000) + "\r\n"} {
+			put(t, env, name, strings.Repeat(line, size/len(line)+1)[:size])
+			env.Files = Disk(env.Roots)
+			here, _ := run(t, env, readTool{}, "file_path", name)
+			env.Files = asked{Disk(env.Roots)}
+			there, _ := run(t, env, readTool{}, "file_path", name)
+			if diff := cmp.Diff(there, here); diff != "" {
+				t.Errorf("%s of %d bytes:\n%s", name, size, diff)
+			}
+			content := get(t, env, name)
+			if seen, same := env.Seen.Known(filepath.Join(env.Roots[0], name), []byte(content)); !seen || !same {
+				t.Errorf("%s of %d bytes: not noted as it is", name, size)
+			}
+		}
+	}
+}
+
+// asked hides that its files are the disk.
+type asked struct{ tool.Files }
+
 type refuse struct{}
 
 func (refuse) ReadFile(context.Context, string) ([]byte, error) { return nil, os.ErrPermission }

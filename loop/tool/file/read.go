@@ -134,12 +134,10 @@ func (readTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 	if info.IsDir() {
 		return list(p, f), nil
 	}
-	head := make([]byte, sniffed)
-	n, err := io.ReadFull(f, head)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+	head, ended, err := start(f, info.Size())
+	if err != nil {
 		return tool.Fail(fault(p, err).Error()), nil
 	}
-	head = head[:n]
 	whole := io.MultiReader(bytes.NewReader(head), f)
 	if kind := imageType(head); kind != "" {
 		return image(ctx, env, p, kind, info.Size(), whole)
@@ -149,22 +147,43 @@ func (readTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 	}
 	if info.Size() >= streaming {
 		h := sha256.New()
-		r, err := page(ctx, p, a, io.TeeReader(whole, h))
+		r, err := page(ctx, p, a, io.TeeReader(whole, h), streaming)
 		if err == nil && !r.IsError {
 			env.Seen.NoteSum(p.Real, [sha256.Size]byte(h.Sum(nil)))
 		}
 		return r, err
 	}
-	data, err := env.Files.ReadFile(ctx, p.Path)
+	data := head
+	if d, ok := env.Files.(tool.Direct); !ok || !d.Direct() {
+		data, err = env.Files.ReadFile(ctx, p.Path)
+	} else if !ended {
+		data, err = readRest(head, f, info.Size())
+	}
 	if err != nil {
 		return tool.Fail(fault(p, err).Error()), nil
 	}
 	return show(ctx, env, p, a, data)
 }
 
+// start reads what tells text from binary, and says whether that is all. The size
+// is that of the file where it has one: those of /proc say 0.
+func start(f io.Reader, size int64) (head []byte, ended bool, err error) {
+	if size <= 0 || size >= sniffed {
+		size = sniffed
+	} else {
+		size++ // to see the end
+	}
+	head = make([]byte, size)
+	n, err := io.ReadFull(f, head)
+	if ended = errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF); ended {
+		err = nil
+	}
+	return head[:n], ended, err
+}
+
 // show pages through content that is in memory.
 func show(ctx context.Context, env *tool.Env, p tool.Place, a readArgs, data []byte) (tool.Result, error) {
-	r, err := page(ctx, p, a, bytes.NewReader(data))
+	r, err := page(ctx, p, a, bytes.NewReader(data), len(data))
 	if err == nil && !r.IsError {
 		env.Seen.Note(p.Real, data)
 	}
@@ -212,10 +231,10 @@ func (w *window) add(n int, line []byte, cut int) {
 }
 
 // page reads r to its end, for the number of its lines, and returns those that
-// were asked for.
-func page(ctx context.Context, p tool.Place, a readArgs, r io.Reader) (tool.Result, error) {
+// were asked for. size is how much there is, at least.
+func page(ctx context.Context, p tool.Place, a readArgs, r io.Reader, size int) (tool.Result, error) {
 	var w window
-	in := bufio.NewReaderSize(contextReader{ctx, r}, 64<<10)
+	in := bufio.NewReaderSize(contextReader{ctx, r}, min(size+1, 64<<10))
 	for {
 		line, size, err := readLine(in, !w.full && w.total+1 >= a.Offset && w.shown < a.Limit)
 		if size > 0 {
