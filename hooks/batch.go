@@ -164,6 +164,9 @@ func (b *batch) result(e *entry, out *Outcome) Run {
 	for _, n := range a.Notices {
 		b.notice(e, out, n+" "+e.h.ID(), nameOf(e.h)+": "+n)
 	}
+	if e.exit.Truncated {
+		b.notice(e, out, "cut "+e.h.ID(), fmt.Sprintf("%s wrote more than %d MiB; the rest is dropped.", nameOf(e.h), MaxOutput>>20))
+	}
 	r.Injected = injected(b.call.Event, a)
 	return r
 }

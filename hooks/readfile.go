@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 )
 
@@ -38,6 +39,15 @@ func ReadConfig(path string) ([]byte, error) {
 		return nil, tooLarge()
 	}
 	return data, err
+}
+
+// Cause is an error without the path, for messages that name it already.
+func Cause(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
 }
 
 func tooLarge() error { return fmt.Errorf("it has more than %d MiB", MaxConfig>>20) }

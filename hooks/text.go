@@ -46,6 +46,35 @@ func WholeObject(b []byte) bool {
 	return len(b) > 0 && b[0] == '{' && json.Valid(b)
 }
 
+// HasAnswer reports whether a JSON object with one of the members begins at the
+// start of a line. A hook whose output is text for the vendor, because of a
+// banner or a log line, may have meant that object as its answer
+// (claude-code#21992, claude-mem#4081).
+func HasAnswer(b []byte, members ...string) bool {
+	const tries, limit = 100, 1 << 20
+	b = b[:min(len(b), limit)]
+	n := 0
+	for len(b) > 0 && n < tries {
+		line, rest, _ := bytes.Cut(b, []byte("\n"))
+		if at := TrimForTest(line); len(at) > 0 && at[0] == '{' {
+			n++
+			var m map[string]json.RawMessage
+			if json.NewDecoder(bytes.NewReader(b[len(line)-len(at):])).Decode(&m) == nil {
+				for _, key := range members {
+					if _, ok := m[key]; ok {
+						return true
+					}
+				}
+			}
+		}
+		b = rest
+	}
+	return false
+}
+
+// BesideAnswer is what whoever has written such a hook is told.
+const BesideAnswer = "the JSON object in its output does not count, because other text is beside it: print the object and nothing else"
+
 // Summary is the start of a stream for people and for the log: at most 500
 // characters, cut on a rune.
 func Summary(b []byte) string {

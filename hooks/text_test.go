@@ -149,3 +149,22 @@ func TestLookPathIgnoresRelative(t *testing.T) {
 		t.Errorf("%s, %v", p, ok)
 	}
 }
+
+func TestHasAnswer(t *testing.T) {
+	for text, want := range map[string]bool{
+		"":                                 false,
+		`{"decision":"block"}`:             true,
+		"banner\n{\"decision\":\"block\"}": true,
+		"banner\n \t{\n\"decision\":\n\"x\"} end":      true,
+		"\ufeff{\"decision\":1}\nbye":                  true,
+		"{\"level\":1}\n{\"decision\":1}":              true,
+		"{\"level\":1}":                                false,
+		"say {\"decision\":1}":                         false, // in the middle of a line it is prose
+		"{\"decision\":1":                              false,
+		strings.Repeat("{\n", 5000) + `{"decision":1}`: false,
+	} {
+		if got := HasAnswer([]byte(text), "decision"); got != want {
+			t.Errorf("%.60q: %v", text, got)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"acp-agent/hooks"
@@ -57,9 +58,12 @@ func decode(c *hooks.Call, h *hooks.Handler, exit hooks.Exit) hooks.Answer {
 	case isJSON:
 	case exit.Code != 0:
 		return r.failed(whyEnded(h, exit))
-	case plainIsContext(r.ev):
-		if s := hooks.StreamText(exit.Stdout); strings.TrimSpace(s) != "" {
+	default:
+		if s := hooks.StreamText(exit.Stdout); plainIsContext(r.ev) && strings.TrimSpace(s) != "" {
 			r.a.Context = &s
+		}
+		if hooks.HasAnswer(exit.Stdout, answerMembers...) {
+			r.note("%s", hooks.BesideAnswer)
 		}
 	}
 	return r.finish()
@@ -179,15 +183,11 @@ func meantAsText(text []byte) bool {
 	return lines > 1
 }
 
-// isAnswer reports whether an object has a member that means something to the
-// vendor.
+// answerMembers are the members of an object that mean something to the vendor.
+var answerMembers = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "decision", "reason", "hookSpecificOutput", "async"}
+
 func isAnswer(m map[string]json.RawMessage) bool {
-	for _, key := range []string{"continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "decision", "reason", "hookSpecificOutput", "async"} {
-		if _, ok := m[key]; ok {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(answerMembers, func(key string) bool { _, ok := m[key]; return ok })
 }
 
 // block refuses the event with a reason, in the event's own way.

@@ -62,7 +62,11 @@ func TestDecodeTable(t *testing.T) {
 		{"0, blank text is no context", hooks.SessionStart, 0, " \n", "", pass},
 		{"0, an array is plain text", hooks.SessionStart, 0, "[1]", "", hooks.Answer{Decision: hooks.Pass, Context: ptr("[1]")}},
 		{"0, a string is plain text", hooks.SessionStart, 0, `"x"`, "", hooks.Answer{Decision: hooks.Pass, Context: ptr(`"x"`)}},
-		{"0, banner before JSON (CC#21992)", hooks.Stop, 0, "hi\n{\"decision\":\"block\",\"reason\":\"r\"}", "", pass},
+		{"0, banner before JSON (CC#21992)", hooks.Stop, 0, "hi\n{\"decision\":\"block\",\"reason\":\"r\"}", "", hooks.Answer{Decision: hooks.Pass, Notices: []string{hooks.BesideAnswer}}},
+		{"0, banner before JSON of another's", hooks.Stop, 0, "hi\n{\"level\":\"info\"}", "", pass},
+		{"0, an answer among text that is context", hooks.SessionStart, 0, "hi\n  {\"systemMessage\":\n\"m\"}\nbye\n", "", hooks.Answer{
+			Decision: hooks.Pass, Context: ptr("hi\n  {\"systemMessage\":\n\"m\"}\nbye"), Notices: []string{hooks.BesideAnswer},
+		}},
 		{"0, two objects (claude-mem#4081)", hooks.Stop, 0, "{\"level\":\"info\"}\n{\"decision\":\"block\",\"reason\":\"r\"}", "", failed(notJSON)},
 		{"0, broken JSON (codex#41979)", hooks.Stop, 0, "{", "", failed(notJSON)},
 		{"0, empty object", hooks.Stop, 0, "{}", "", pass},

@@ -200,7 +200,7 @@ func (s *search) read(path string, must bool) []byte {
 	data, err := s.watch.Read(path)
 	if err != nil {
 		if must || !errors.Is(err, fs.ErrNotExist) {
-			s.problem(path, "cannot be read, its hooks do not run: %v", err)
+			s.problem(path, "cannot be read, its hooks do not run: %v", hooks.Cause(err))
 		}
 		return nil
 	}

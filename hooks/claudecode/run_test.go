@@ -159,7 +159,7 @@ func TestHooksRunInParallel(t *testing.T) {
 func TestTorture(t *testing.T) {
 	r := newRig(t, settings("Stop",
 		m{"command": "kill -9 $$"},
-		m{"command": "head -c 20000000 /dev/zero"},
+		m{"command": "head -c 21000000 /dev/zero"},
 		m{"command": "trap '' TERM; while :; do sleep 0.05; done", "timeout": 0.2},
 		m{"command": "no-such-command-at-all"},
 		m{"command": `printf '\377\376' >&2; exit 2`},
@@ -181,7 +181,7 @@ func TestTorture(t *testing.T) {
 	if len(out.Reasons) != 2 || out.Reasons[0].Text != "\ufffd\ufffd" || out.Reasons[1].Text != "fine" {
 		t.Errorf("%q", out.Reasons)
 	}
-	if len(out.Notices) != 5 {
+	if len(out.Notices) != 7 || !strings.Contains(out.Notices[1].Text, "wrote more than 20 MiB") {
 		t.Errorf("%d notices: %+v", len(out.Notices), out.Notices)
 	}
 }

@@ -19,7 +19,7 @@ func decode(c *hooks.Call, h *hooks.Handler, e hooks.Exit) hooks.Answer {
 	case e.StartErr != nil:
 		return failed("the hook could not be started: %v", e.StartErr)
 	case e.TimedOut:
-		return hooks.Answer{Decision: hooks.TimedOut, Why: fmt.Sprintf("the hook timed out after %s; what it printed is dropped", h.Timeout)}
+		return hooks.Answer{Decision: hooks.TimedOut, Why: fmt.Sprintf("timed out after %s", h.Timeout)}
 	case e.Signal != "":
 		return failed("the hook was ended by %s", e.Signal)
 	case e.Code == 0:
@@ -28,11 +28,20 @@ func decode(c *hooks.Call, h *hooks.Handler, e hooks.Exit) hooks.Answer {
 		}
 		return decodeZero(c, e)
 	case h.Async:
-		return failed("the async hook exited with code %d", e.Code)
+		return failed("the async hook exited with code %d%s", e.Code, firstLine(e.Stderr))
 	case e.Code == 2:
 		return decodeTwo(c, e)
 	}
-	return failed("the hook exited with code %d", e.Code)
+	return failed("the hook exited with code %d%s", e.Code, firstLine(e.Stderr))
+}
+
+// firstLine is the start of what it wrote to stderr, for a person.
+func firstLine(stderr []byte) string {
+	line, _, _ := strings.Cut(hooks.Summary(stderr), "\n")
+	if line == "" {
+		return ""
+	}
+	return ": " + line
 }
 
 func failed(format string, args ...any) hooks.Answer {
@@ -92,7 +101,11 @@ func decodeZero(c *hooks.Call, e hooks.Exit) hooks.Answer {
 	}
 	stdout := []byte(hooks.ValidText(e.Stdout))
 	if !looksLikeJSON(stdout) {
-		return decodePlain(c, e.Stdout)
+		a := decodePlain(c, e.Stdout)
+		if a.Decision != hooks.Failed && hooks.HasAnswer(e.Stdout, "continue", "stopReason", "systemMessage", "decision", "reason", "hookSpecificOutput") {
+			a.Notices = append(a.Notices, hooks.BesideAnswer)
+		}
+		return a
 	}
 	o, err := parseOutput(c.Event, stdout)
 	if err != nil {

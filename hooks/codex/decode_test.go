@@ -268,10 +268,21 @@ func TestDecodeEnds(t *testing.T) {
 		{hooks.Exit{Code: -1, Signal: "SIGSEGV"}, hooks.Failed, "ended by SIGSEGV"},
 		{hooks.Exit{Code: -1, Cancelled: true, Signal: "SIGKILL"}, hooks.Cancelled, "interrupted"},
 		{hooks.Exit{Code: 7}, hooks.Failed, "exited with code 7"},
+		{hooks.Exit{Code: 1, Stderr: []byte("broken\nmore")}, hooks.Failed, "exited with code 1: broken"},
 	} {
 		a := decode(call, h, c.exit)
 		if a.Decision != c.want || !strings.Contains(a.Why, c.why) || a.Replace != nil {
 			t.Errorf("%+v: %+v, want %s with %q", c.exit, a, c.want, c.why)
+		}
+	}
+	// A guard whose answer does not count is said, with what to do.
+	for stdout, want := range map[string]bool{
+		"hello\n" + pre(`,"permissionDecision":"deny","permissionDecisionReason":"r"`): true,
+		"hello\n{\"level\":1}": false, "hello": false,
+	} {
+		a := decode(&hooks.Call{Event: hooks.PreToolUse, Tool: native("bash", m{"command": "a"})}, h, hooks.Exit{Stdout: []byte(stdout)})
+		if got := len(a.Notices) == 1; got != want || a.Decision != "" {
+			t.Errorf("%q: %+v", stdout, a)
 		}
 	}
 	h.Async = true

@@ -181,21 +181,12 @@ func (d *finder) read(path string, layer hooks.Layer) (*File, []byte) {
 		if !f.Missing {
 			f.Dropped = true
 			d.problems = append(d.problems, hooks.Problem{File: path, Text: fmt.Sprintf(
-				"the file cannot be read, so its hooks do not run: %v", reason(err))})
+				"the file cannot be read, so its hooks do not run: %v", hooks.Cause(err))})
 		}
 		data = nil
 	}
 	d.files = append(d.files, f)
 	return &d.files[len(d.files)-1], data
-}
-
-// reason is an error without the path that the message names already.
-func reason(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
 
 func (d *finder) drop(f *File, err error) {
