@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"sync"
+	"time"
 
 	"acp-agent/loop/tool"
 )
@@ -22,9 +23,14 @@ type Guarded struct {
 	// buffer, not unsaved edits.
 	synced map[string][sha256.Size]byte
 	// deaf and idle: reading or writing through the client has failed once, and
-	// is not tried again.
-	deaf, idle bool
+	// is not tried again. silent: it was deaf by not answering at all.
+	deaf, idle, silent bool
 }
+
+// answerTime is how long a client may take over a file. A read asks nobody, and
+// no editor needs as long. A write may be put to the person, who has all the time
+// in the world, unless the client has been silent before.
+const answerTime = 30 * time.Second
 
 // Guard returns the files of a session whose client offers to read, to write or
 // both; nil stands for what it does not offer.
@@ -49,14 +55,17 @@ func (g *Guarded) ReadFile(ctx context.Context, path string) ([]byte, error) {
 	if g.lost(&g.deaf) || diskErr == nil && !isText(disk) { // JSON carries text only
 		return disk, diskErr
 	}
-	buffer, err := g.read.ReadFile(ctx, path)
+	limited, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	buffer, err := g.read.ReadFile(limited, path)
 	switch {
-	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+	case errors.Is(ctx.Err(), context.Canceled):
+		return nil, ctx.Err()
+	case limited.Err() != nil:
 		// Nobody has cancelled: a client that does not answer is like one that fails.
+		g.giveUp(&g.silent)
 		g.giveUp(&g.deaf)
 		return disk, diskErr
-	case ctx.Err() != nil:
-		return nil, ctx.Err()
 	}
 	if diskErr != nil {
 		// Not on the disk, or not for us to read: what the client says is all
@@ -100,7 +109,12 @@ func (g *Guarded) WriteFile(ctx context.Context, path string, data []byte) error
 		return err
 	}
 	if !g.lost(&g.idle) && isText(data) {
-		err := g.write.WriteFile(ctx, path, data)
+		limited, cancel := ctx, context.CancelFunc(func() {})
+		if g.lost(&g.silent) {
+			limited, cancel = context.WithTimeout(ctx, answerTime)
+		}
+		err := g.write.WriteFile(limited, path, data)
+		cancel()
 		if err := ctx.Err(); err != nil {
 			return err
 		}

@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // silent is a client that never answers.
-type silent struct{ asked int }
+type silent struct{ asked, written int }
 
 func (s *silent) ReadFile(ctx context.Context, _ string) ([]byte, error) {
 	s.asked++
@@ -20,6 +21,7 @@ func (s *silent) ReadFile(ctx context.Context, _ string) ([]byte, error) {
 }
 
 func (s *silent) WriteFile(ctx context.Context, _ string, _ []byte) error {
+	s.written++
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -51,6 +53,27 @@ func TestGuardGivesUpASilentClient(t *testing.T) {
 	if data, err := g.ReadFile(t.Context(), path); err != nil || string(data) != "disk\n" {
 		t.Errorf("got %q, %v", data, err)
 	}
+}
+
+// A client that offers its files and never answers holds up neither a read nor,
+// once it has been silent, a write.
+func TestGuardWithASilentClient(t *testing.T) {
+	env := dir(t, map[string]string{"f": "disk\n"})
+	synctest.Test(t, func(t *testing.T) {
+		s := &silent{}
+		env.Files = Guard(s, s, Disk(env.Roots))
+		if _, text := ok(t, env, readTool{}, "file_path", "f"); !strings.HasPrefix(text, "1: disk\n") {
+			t.Errorf("read sees %q", text)
+		}
+		ok(t, env, editTool{}, "file_path", "f", "old_string", "disk", "new_string", "changed")
+		ok(t, env, writeTool{}, "file_path", "new", "content", "new\n")
+		if a, b := get(t, env, "f"), get(t, env, "new"); a != "changed\n" || b != "new\n" {
+			t.Errorf("the files hold %q and %q", a, b)
+		}
+		if s.asked != 1 || s.written != 1 {
+			t.Errorf("the client was asked to read %d times and to write %d times, want once each", s.asked, s.written)
+		}
+	})
 }
 
 // A file too large to be changed is not read for its preview, nor to say so: at

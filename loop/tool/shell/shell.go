@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"acp-agent/loop/tool"
@@ -45,6 +46,8 @@ type Shell struct {
 	opts   Options
 	spills spills
 	jobs   jobs
+	// mute is set once the client has not answered a request for a terminal.
+	mute atomic.Bool
 }
 
 // New returns the shell of a session. Its owner calls Close.
@@ -157,7 +160,7 @@ func (b *bash) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (t
 		return b.background(env, c), nil
 	}
 	c.timeout = timeout
-	if env.Terminal != nil {
+	if env.Terminal != nil && !b.mute.Load() {
 		if r, ok := b.inTerminal(ctx, env, name, c); ok {
 			return r, nil
 		}

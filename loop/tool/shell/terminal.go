@@ -2,6 +2,7 @@ package shell
 
 import (
 	"context"
+	"fmt"
 
 	"acp-agent/loop/tool"
 )
@@ -33,6 +34,11 @@ func (b *bash) inTerminal(ctx context.Context, env *tool.Env, shell string, c co
 	switch {
 	case ctx.Err() != nil:
 		o.exit.cancelled = true
+	case limited.Err() != nil && err != nil && id == "":
+		// It may still make the terminal, which is released then at once. The
+		// command is not run here too: it must never run twice.
+		b.mute.Store(true)
+		return tool.Fail(fmt.Sprintf("The client did not give the command a terminal within %v, so it did not run to its end, if at all. Further commands run without the client.", c.timeout)), true
 	case limited.Err() != nil && (err != nil || exited.ExitCode == nil):
 		o.exit.timedOut = true
 	case err != nil && id == "":

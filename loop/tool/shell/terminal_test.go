@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	"acp-agent/loop/tool"
@@ -67,6 +68,25 @@ func TestClientTerminal(t *testing.T) {
 			}
 		})
 	}
+	t.Run("never answers", func(t *testing.T) {
+		s := New(Options{})
+		defer s.Close()
+		env := tooltest.Env(t, t.TempDir())
+		asked := 0
+		env.Terminal = terminal(func(ctx context.Context, _ tool.TerminalCommand, _ func(string)) (tool.TerminalExit, error) {
+			asked++
+			<-ctx.Done()
+			return tool.TerminalExit{}, ctx.Err()
+		})
+		r, err := (&bash{s}).Run(t.Context(), env, tooltest.Args("command", "echo here", "timeoutMs", 50))
+		if err != nil || !r.IsError || !strings.HasPrefix(tooltest.Text(r), "The client did not give the command a terminal within 50ms") {
+			t.Errorf("got %q, %v", tooltest.Text(r), err)
+		}
+		r, err = (&bash{s}).Run(t.Context(), env, tooltest.Args("command", "echo here"))
+		if err != nil || tooltest.Text(r) != "here\n" || asked != 1 {
+			t.Errorf("then: %q, %v, asked %d times", tooltest.Text(r), err, asked)
+		}
+	})
 	t.Run("cancelled", func(t *testing.T) {
 		s := New(Options{})
 		defer s.Close()
