@@ -3,7 +3,10 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
+	"errors"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -41,13 +44,24 @@ func promptContent(in []acp.ContentBlock) ([]session.Block, error) {
 			case r.Text != nil:
 				blk.URI, blk.MimeType, blk.Text = r.Text.URI, r.Text.MimeType, r.Text.Text
 			case r.Blob != nil:
-				blk.URI, blk.MimeType, blk.Data = r.Blob.URI, r.Blob.MimeType, r.Blob.Blob
+				data, err := base64Data(r.Blob.Blob)
+				if err != nil {
+					return nil, acp.InvalidParams(field+".resource.blob", err.Error())
+				}
+				blk.URI, blk.MimeType, blk.Data = r.Blob.URI, r.Blob.MimeType, data
 			default:
 				return nil, acp.InvalidParams(field, "the resource has neither text nor blob")
 			}
 			out = append(out, blk)
 		case b.Image != nil:
-			out = append(out, session.Block{Type: session.BlockImage, Data: b.Image.Data, MimeType: b.Image.MimeType, URI: b.Image.URI})
+			data, err := base64Data(b.Image.Data)
+			if err == nil && data == "" {
+				err = errors.New("it is empty")
+			}
+			if err != nil {
+				return nil, acp.InvalidParams(field+".data", err.Error())
+			}
+			out = append(out, session.Block{Type: session.BlockImage, Data: data, MimeType: b.Image.MimeType, URI: b.Image.URI})
 		case b.Audio != nil:
 			return nil, acp.InvalidParams(field, "audio was not advertised in promptCapabilities")
 		default:
@@ -58,6 +72,24 @@ func promptContent(in []acp.ContentBlock) ([]session.Block, error) {
 		return nil, acp.InvalidParams("prompt", "the prompt is empty: send at least one content block")
 	}
 	return out, nil
+}
+
+// base64Data checks data for the model, and takes off what some clients put round
+// it: the head of a data URL, and line breaks. A provider refuses a request with
+// any other, and with it every later one of the session.
+func base64Data(s string) (string, error) {
+	if strings.HasPrefix(s, "data:") {
+		if _, data, ok := strings.Cut(s, ";base64,"); ok {
+			s = data
+		}
+	}
+	if strings.ContainsAny(s, "\r\n") {
+		s = strings.NewReplacer("\r", "", "\n", "").Replace(s)
+	}
+	if _, err := io.Copy(io.Discard, base64.NewDecoder(base64.StdEncoding, strings.NewReader(s))); err != nil {
+		return "", fmt.Errorf("it is not base64: %w", err)
+	}
+	return s, nil
 }
 
 // maxAttached bounds the text of a linked file that goes into a prompt, in

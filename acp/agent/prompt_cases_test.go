@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -173,6 +174,39 @@ func values(m map[string]string) (out []string) {
 		out = append(out, v)
 	}
 	return out
+}
+
+// What is no base64 would make the provider refuse this request and every later
+// one of the session: it does not get in.
+func TestDataOfAPrompt(t *testing.T) {
+	image := func(data string) acp.ContentBlock {
+		return acp.ContentBlock{Image: &acp.ImageContent{Data: data, MimeType: "image/png"}}
+	}
+	blob := func(data string) acp.ContentBlock {
+		return acp.ContentBlock{Resource: &acp.EmbeddedResource{Resource: acp.EmbeddedResourceResource{
+			Blob: &acp.BlobResourceContents{URI: "file:///e.png", MimeType: "image/png", Blob: data},
+		}}}
+	}
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		for _, b := range []acp.ContentBlock{image(""), image("!"), image("iVBO="), image("data:image/png,x"), image("iVBORw0K\x00"), blob("%"), blob("iVBORw0KGgo")} {
+			r.refused(acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.TextBlock("look"), b}}, -32602)
+		}
+		r.prompt(&acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{
+			image("iVBORw0KGgo="), image("data:image/png;base64,iVBORw0KGgo="), blob("iVBORw0K\r\nGgo=\n"), blob(""),
+		}}, acp.StopReasonEndTurn)
+		var got []string
+		for _, m := range r.model.request(t, -1).Messages {
+			for _, b := range m.Content {
+				if b.Type == session.BlockImage || b.Type == session.BlockResource {
+					got = append(got, b.Data)
+				}
+			}
+		}
+		if want := []string{"iVBORw0KGgo=", "iVBORw0KGgo=", "iVBORw0KGgo=", ""}; !slices.Equal(got, want) {
+			t.Errorf("the model gets %q, want %q", got, want)
+		}
+	})
 }
 
 // D8: each block of a prompt reaches the model, or somebody is told.
