@@ -102,6 +102,9 @@ type Agent struct {
 
 	// opening has a lock for each session that is being loaded or deleted.
 	opening keyedLock
+	// loading counts the loads and resumes of a session that have not ended; mu
+	// guards it.
+	loading map[string]int
 	ctx     context.Context
 }
 
@@ -174,7 +177,7 @@ func (a *Agent) end(ctx context.Context, l *live) error {
 
 // New returns an agent.
 func New(cfg Config) *Agent {
-	return &Agent{cfg: cfg, sessions: map[string]*live{}, ctx: cfg.Context}
+	return &Agent{cfg: cfg, sessions: map[string]*live{}, loading: map[string]int{}, ctx: cfg.Context}
 }
 
 // Attach gives the agent its connection, before the first message.
@@ -375,7 +378,10 @@ func (a *Agent) session(id string) (*live, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	l, ok := a.sessions[id]
-	if !ok {
+	switch {
+	case !ok && a.loading[id] > 0:
+		return nil, acp.InvalidRequest(fmt.Sprintf("session %s is being loaded: wait for the answer of session/load or session/resume", id))
+	case !ok:
 		return nil, acp.SessionNotFound(id)
 	}
 	return l, nil

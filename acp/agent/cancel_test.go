@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
@@ -199,6 +200,35 @@ func TestCloseThenLoad(t *testing.T) {
 				}
 			}
 			r.say(id, "again", acp.StopReasonEndTurn)
+		})
+	}
+}
+
+// What follows a load on the wire finds the session being loaded, whoever of the
+// two is faster: a prompt is told to wait, a close closes it.
+func TestSentWithALoad(t *testing.T) {
+	for range 20 {
+		bubble(t, options{}, func(r *rig) {
+			id := r.open()
+			r.say(id, "hi", acp.StopReasonEndTurn)
+			r.close(id)
+			l := r.Go(acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: id, Cwd: r.dir})
+			p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+			c := r.Go(acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: id})
+			for _, q := range []*acptest.Pending{l, c} {
+				if err := q.Wait(r.t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+			}
+			// Where the load was faster the prompt is one like any other.
+			var refusal *acp.Error
+			if err := p.Wait(r.t.Context(), nil); err != nil && (!errors.As(err, &refusal) || refusal.Code != acp.CodeInvalidRequest) {
+				t.Errorf("the prompt: %v", err)
+			}
+			r.refused(acp.MethodSessionPrompt, textPrompt(id, "after"), acp.CodeResourceNotFound)
+			if n := len(r.build.params) - r.build.closed; n != 0 {
+				t.Errorf("%d sessions stay open", n)
+			}
 		})
 	}
 }

@@ -168,7 +168,9 @@ func headers(in []acp.HttpHeader) map[string]string {
 
 func (a *Agent) loadSession(ctx context.Context, p *acp.LoadSessionRequest) (func() (*acp.LoadSessionResponse, error), error) {
 	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	begin := a.startLoad(p.SessionID)
 	return func() (*acp.LoadSessionResponse, error) {
+		defer begin()()
 		modes, options, err := a.restore(ctx, p.SessionID, su, true)
 		if err != nil {
 			return nil, err
@@ -179,7 +181,9 @@ func (a *Agent) loadSession(ctx context.Context, p *acp.LoadSessionRequest) (fun
 
 func (a *Agent) resumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (func() (*acp.ResumeSessionResponse, error), error) {
 	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	begin := a.startLoad(p.SessionID)
 	return func() (*acp.ResumeSessionResponse, error) {
+		defer begin()()
 		modes, options, err := a.restore(ctx, p.SessionID, su, false)
 		if err != nil {
 			return nil, err
@@ -188,12 +192,33 @@ func (a *Agent) resumeSession(ctx context.Context, p *acp.ResumeSessionRequest) 
 	}, nil
 }
 
+// startLoad says, on the reading goroutine, that a session is being loaded, so that
+// what follows on the wire finds it so. begin waits until nothing else opens or
+// closes the session; end lets others do so.
+func (a *Agent) startLoad(id string) (begin func() (end func())) {
+	a.mu.Lock()
+	a.loading[id]++
+	a.mu.Unlock()
+	unlock, held := a.opening.tryLock(id)
+	return func() func() {
+		if !held {
+			unlock = a.opening.lock(id)
+		}
+		return func() {
+			a.mu.Lock()
+			if a.loading[id]--; a.loading[id] == 0 {
+				delete(a.loading, id)
+			}
+			a.mu.Unlock()
+			unlock()
+		}
+	}
+}
+
 // restore makes a stored session active. A session that is active already is
 // attached to when it is idle, and refused while a prompt runs in it: there is
 // never a second one of the same id.
 func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (*acp.SessionModeState, []acp.SessionConfigOption, error) {
-	unlock := a.opening.lock(id)
-	defer unlock()
 	if l, err := a.session(id); err == nil {
 		if l.Busy() {
 			return nil, nil, acp.InvalidRequest(fmt.Sprintf("session %s is active and a prompt is running in it: wait for it or send session/cancel", id))
@@ -331,8 +356,11 @@ func (a *Agent) forget(id string) {
 }
 
 func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (func() (*acp.CloseSessionResponse, error), error) {
-	l, err := a.session(p.SessionID)
-	if err != nil {
+	l, _ := a.session(p.SessionID)
+	a.mu.Lock()
+	loading := a.loading[p.SessionID] > 0
+	a.mu.Unlock()
+	if l == nil && !loading {
 		return nil, nil // closing what is not open: there is nothing left to do
 	}
 	a.forget(p.SessionID)
@@ -344,6 +372,12 @@ func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (f
 			unlock = a.opening.lock(p.SessionID)
 		}
 		defer unlock()
+		if l == nil { // a load that came before has ended now
+			if l, _ = a.session(p.SessionID); l == nil {
+				return nil, nil
+			}
+			a.forget(p.SessionID)
+		}
 		if err := a.end(ctx, l); err != nil {
 			return nil, acp.InternalError(err.Error())
 		}
