@@ -238,3 +238,32 @@ func TestTwelveAtOnce(t *testing.T) {
 		t.Errorf("%d runs, %d at once", len(out.Runs), most)
 	}
 }
+
+// Whatever a model says, it is a decision or it is not, and a decision is an
+// answer that the rest understands, on every event.
+func FuzzVerdict(f *testing.F) {
+	for _, s := range []string{`{"ok":true}`, "```json\n{\"ok\": false, \"reason\": \"a } b\"}\n```", `{"ok":false,"impossible":true}`, "}{", `{"ok":null}`, "{\"ok\":false,\"reason\":\"\xff\"}"} {
+		f.Add(s, true)
+	}
+	f.Fuzz(func(t *testing.T, text string, goOn bool) {
+		v, err := parseVerdict(text)
+		if err != nil {
+			return
+		}
+		if v.OK == nil {
+			t.Fatalf("%q decides nothing", text)
+		}
+		for _, ev := range []hooks.Event{hooks.Stop, hooks.PreToolUse, hooks.PostToolUse, hooks.PermissionRequest, hooks.UserPromptSubmit} {
+			a := decode(bashCall(ev), commandHandler(ev), hooks.Exit{Stdout: v.answer(ev, goOn)})
+			if a.Decision == hooks.Failed {
+				t.Fatalf("%q on %s: %s", text, ev, a.Why)
+			}
+			if *v.OK && (a.Blocked || a.Halt || a.Permission != "") {
+				t.Fatalf("%q on %s refuses: %s", text, ev, show(a))
+			}
+			if ev == hooks.UserPromptSubmit && !*v.OK && (!a.Blocked || v.Reason != "" && strings.TrimSpace(v.Reason) != "" && a.Reason != v.Reason) {
+				t.Fatalf("%q: reason %q became %q", text, v.Reason, a.Reason)
+			}
+		}
+	})
+}
