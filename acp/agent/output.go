@@ -1,13 +1,59 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"strconv"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"acp-agent/acp"
 	"acp-agent/loop/tool"
 )
+
+// mild puts the replacement character in the place of what some clients lose a whole
+// message over, in the JSON of a tool call: NUL, which binary output has (Emacs 28.2,
+// json-parse-string, and PostgreSQL's jsonb), and halves of a surrogate pair, which a
+// model may write in its arguments (serde_json, and so Zed). With the message the end
+// of a call would be lost, or the question about it, which the turn waits for. The log
+// and the model keep what there was.
+func mild(data []byte) {
+	if !bytes.Contains(data, []byte(`\u`)) {
+		return
+	}
+	const escape = len(`\u0000`)
+	for i := 0; ; {
+		n := bytes.IndexByte(data[i:], '\\')
+		if n < 0 {
+			return
+		}
+		i += n
+		if data[i+1] != 'u' {
+			i += 2
+			continue
+		}
+		switch r := escaped(data[i:]); {
+		case r == 0, utf16.IsSurrogate(r) && utf16.DecodeRune(r, escaped(data[i+escape:])) == utf8.RuneError:
+			copy(data[i:], `\ufffd`)
+		case utf16.IsSurrogate(r):
+			i += escape
+		}
+		i += escape
+	}
+}
+
+// escaped reads the \uXXXX that data begins with; -1 where it begins otherwise.
+func escaped(data []byte) rune {
+	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(data[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
+}
 
 // Bounds of live output: an update replaces a call's content, so it carries the
 // newest liveTail bytes and goes out at most every liveEvery. What a command

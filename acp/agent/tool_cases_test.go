@@ -250,3 +250,39 @@ func TestAlwaysForTheProject(t *testing.T) {
 		})
 	}
 }
+
+// Some clients lose a whole message over a NUL or half a surrogate pair in it: the
+// calls that they are shown have none, live, in the question and in a replay. The
+// model sees what was put out.
+func TestCallsAreShownMildly(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.permissions(acp.PermissionOptionKindAllowOnce)
+		// As a model may write it, and no encoder of ours would.
+		input := `{"command":"printf 'a\\0b\\\\u0000c'","description":"\u0000 \ud83d \ude00\ud83d \ud83d\ude00 \\ud83d \ud83d\\ude00"}`
+		r.model.add(calls("", toolCall{"1", "bash", input}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		if got := results(r.model.request(t, -1))["1"]; got != "a\x00b\\u0000c" {
+			t.Errorf("the model reads %q", got)
+		}
+		r.close(id)
+		r.load(id)
+		inputs, outputs := 0, 0
+		for _, f := range r.Frames() {
+			if strings.Contains(f.Raw, `"rawInput"`) {
+				inputs++
+				if !strings.Contains(f.Raw, `\ufffd \ufffd \ufffd\ufffd \ud83d\ude00 \\ud83d \ufffd\\ude00`) {
+					t.Errorf("shown: %s", f.Raw)
+				}
+			}
+			if strings.Contains(f.Raw, `a\ufffdb\\u0000c`) {
+				outputs++
+			} else if strings.Contains(f.Raw, `a\u0000b`) {
+				t.Errorf("shown: %s", f.Raw)
+			}
+		}
+		if inputs < 3 || outputs < 2 {
+			t.Errorf("the input was shown %d times, the output %d times", inputs, outputs)
+		}
+	})
+}

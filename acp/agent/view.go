@@ -115,11 +115,15 @@ func (v *view) Events(ctx context.Context, evs []session.Event) {
 }
 
 func (v *view) appendUpdate(dst []byte, u acp.SessionUpdate) []byte {
-	dst, err := acp.AppendNotification(dst, acp.MethodSessionUpdate, &acp.SessionNotification{SessionID: v.id, Update: u})
+	out, err := acp.AppendNotification(dst, acp.MethodSessionUpdate, &acp.SessionNotification{SessionID: v.id, Update: u})
 	if err != nil {
 		v.agent.cfg.Log.Error("an update could not be encoded", "session", v.id, "error", err)
+		return dst // what was encoded before goes out
 	}
-	return dst
+	if u.ToolCall != nil || u.ToolCallUpdate != nil {
+		mild(out[len(dst):])
+	}
+	return out
 }
 
 // Delta implements loop.Observer: the hot path, one frame a delta, encoded by
@@ -171,8 +175,13 @@ func (v *view) Ask(ctx context.Context, q *loop.Question) (string, error) {
 	for _, o := range q.Options {
 		req.Options = append(req.Options, acp.PermissionOption{OptionID: o.ID, Name: o.Name, Kind: acp.PermissionOptionKind(o.Kind)})
 	}
+	params, err := acp.Marshal(req)
+	if err != nil {
+		return "", err
+	}
+	mild(params)
 	var res acp.RequestPermissionResponse
-	if err := v.agent.conn.Call(ctx, acp.MethodSessionRequestPermission, req, &res); err != nil {
+	if err := v.agent.conn.Call(ctx, acp.MethodSessionRequestPermission, json.RawMessage(params), &res); err != nil {
 		return "", err
 	}
 	if res.Outcome.Outcome != acp.OutcomeSelected {
