@@ -451,17 +451,17 @@ func (a *answer) content() []byte {
 			w.text(string(b.text))
 		case b.redacted != "":
 			w.open("redacted_thinking")
-			w.raw(`,"data":`)
-			w.str(b.redacted)
-			w.raw(`}`)
+			w.Raw(`,"data":`)
+			w.Str(b.redacted)
+			w.Raw(`}`)
 		case b.typ == session.BlockReasoning:
 			if len(b.signature) > 0 {
 				w.open("thinking")
-				w.raw(`,"thinking":`)
-				w.str(string(b.text))
-				w.raw(`,"signature":`)
-				w.str(string(b.signature))
-				w.raw(`}`)
+				w.Raw(`,"thinking":`)
+				w.Str(string(b.text))
+				w.Raw(`,"signature":`)
+				w.Str(string(b.signature))
+				w.Raw(`}`)
 			}
 		case b.typ == "" && len(b.start) > 0:
 			raw := b.start
@@ -473,11 +473,11 @@ func (a *answer) content() []byte {
 				}
 			}
 			if w.n > 0 {
-				w.raw(`,`)
+				w.Raw(`,`)
 			}
 			w.n++
-			w.dst = append(w.dst, raw...)
+			w.Dst = append(w.Dst, raw...)
 		}
 	}
-	return w.dst
+	return w.Dst
 }

@@ -27,6 +27,8 @@ func benchBody() []byte {
 	return out.Bytes()
 }
 
+func TestAllocations(t *testing.T) { messages.Allocations(t, benchBody()) }
+
 func BenchmarkDecode(b *testing.B) { messages.BenchmarkDecode(b, benchBody()) }
 
 func BenchmarkDecodeSDK(b *testing.B) {

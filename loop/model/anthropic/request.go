@@ -39,7 +39,7 @@ const (
 // log would have every later request refused. A message with nothing else gets a
 // note, so that the model knows of it.
 type writer struct {
-	dst  []byte
+	wire.Body
 	c    *Client
 	info entry
 	req  *model.Request
@@ -72,34 +72,30 @@ func (c *Client) write(req *model.Request, said []byte, bare bool, known *writte
 	if c.cfg.Info != nil {
 		w.info.Info = *c.cfg.Info
 	}
-	w.dst = make([]byte, 0, 4096+len(req.Head.System))
-	w.raw(`{"model":`)
-	w.str(params.Model)
-	w.raw(`,"stream":true`)
+	w.Raw(`{"model":`)
+	w.Str(params.Model)
+	w.Raw(`,"stream":true`)
 	betas = w.think(&params)
-	if err := w.tools(); err != nil {
+	if err := known.Tools(&w.Body, req.Head.Tools, w.tool); err != nil {
 		return nil, nil, err
 	}
 	if !blank(req.Head.System) {
-		w.raw(`,"system":[{"type":"text","text":`)
-		w.str(req.Head.System)
-		w.raw(cacheMark + `}]`)
+		w.Raw(`,"system":[{"type":"text","text":`)
+		w.Str(req.Head.System)
+		w.Raw(cacheMark + `}]`)
 	}
-	w.raw(`,"messages":[`)
-	body = append(body, w.dst)
-	messages, at, err := w.messages(known)
+	w.Raw(`,"messages":[`)
+	w.Part()
+	at, err := w.messages(known)
 	if err != nil {
 		return nil, nil, err
 	}
-	body = at.marked(body, messages)
+	body = at.marked(w.Parts, w.Dst)
 	if len(said) > 0 {
 		body = append(body, []byte(`,{"role":"assistant","content":[`), said, []byte(`]}`))
 	}
 	return append(body, []byte(`]}`)), betas, nil
 }
-
-func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
-func (w *writer) str(s string) { w.dst = session.AppendString(w.dst, s) }
 
 // blank reports whether the API would refuse the text as empty: it strips what
 // Python takes for white space.
@@ -107,33 +103,20 @@ func blank(s string) bool {
 	return strings.TrimFunc(s, func(r rune) bool { return unicode.IsSpace(r) || r >= 0x1c && r <= 0x1f }) == ""
 }
 
-func (w *writer) tools() error {
-	tools := w.req.Head.Tools
-	for i, t := range tools {
-		if i == 0 {
-			w.raw(`,"tools":[`)
-		} else {
-			w.raw(`,`)
-		}
-		w.raw(`{"name":`)
-		w.str(t.Name)
-		w.raw(`,"description":`)
-		w.str(t.Description)
-		w.raw(`,"input_schema":`)
-		var err error
-		if w.dst, err = wire.AppendSchema(w.dst, &t); err != nil {
-			return err
-		}
-		if i == len(tools)-1 {
-			// A system prompt that changes leaves the tools cached.
-			w.raw(cacheMark)
-		}
-		w.raw(`}`)
+// tool writes a tool. The last one ends a prefix: a system prompt that changes
+// leaves the tools cached.
+func (w *writer) tool(t *session.ToolSchema, last bool) error {
+	w.Raw(`{"name":`)
+	w.Str(t.Name)
+	w.Raw(`,"description":`)
+	w.Str(t.Description)
+	w.Raw(`,"input_schema":`)
+	err := w.Schema(t)
+	if last {
+		w.Raw(cacheMark)
 	}
-	if len(tools) > 0 {
-		w.raw(`]`)
-	}
-	return nil
+	w.Raw(`}`)
+	return err
 }
 
 // written is what is kept of a conversation. It is kept without cache marks, which
@@ -171,20 +154,20 @@ func (p *place) marked(body [][]byte, messages []byte) [][]byte {
 // messages writes the history behind what known has of it: runs of user and tool
 // messages, and runs of assistant messages, by turns. The run at the end is
 // written again should the next message belong to it, since results come first.
-func (w *writer) messages(known *written) ([]byte, place, error) {
+func (w *writer) messages(known *written) (place, error) {
 	ms := w.req.Messages
 	dst, at := known.Resume(wire.Key{Model: w.name, Reasoning: !w.bare}, ms, func(end place, next *session.Message) bool { return !w.continues(end.user, next) })
+	w.Dst = dst
 	if at.Messages == len(ms) {
-		return dst, at.State, nil
+		return at.State, nil
 	}
-	w.dst = dst
 	p, safe := at.State, at
 	for i := at.Messages; i < len(ms); {
-		safe = wire.Place[place]{Messages: i, Bytes: len(w.dst), State: p}
+		safe = wire.Place[place]{Messages: i, Bytes: len(w.Dst), State: p}
 		switch ms[i].Role {
 		case session.RoleUser, session.RoleTool, session.RoleAssistant:
 		default:
-			return nil, p, fmt.Errorf("message %d has the unknown role %q", i, ms[i].Role)
+			return p, fmt.Errorf("message %d has the unknown role %q", i, ms[i].Role)
 		}
 		p.user = ms[i].Role != session.RoleAssistant
 		to := i + 1
@@ -194,8 +177,8 @@ func (w *writer) messages(known *written) ([]byte, place, error) {
 		w.run(&p, ms[i:to])
 		i = to
 	}
-	known.Settle(ms, w.dst, safe, wire.Place[place]{Messages: len(ms), Bytes: len(w.dst), State: p})
-	return w.dst, p, nil
+	known.Settle(ms, w.Dst, safe, wire.Place[place]{Messages: len(ms), Bytes: len(w.Dst), State: p})
+	return p, nil
 }
 
 // continues reports whether a message belongs to the run before it. An assistant's
@@ -212,39 +195,39 @@ func (w *writer) continues(user bool, m *session.Message) bool {
 
 // run writes a run as one message, unless there is nothing in it.
 func (w *writer) run(p *place, ms []session.Message) {
-	start := len(w.dst)
+	start := len(w.Dst)
 	if p.some {
-		w.raw(`,`)
+		w.Raw(`,`)
 	}
 	w.n = 0
 	if p.user {
-		w.raw(`{"role":"user","content":[`)
+		w.Raw(`{"role":"user","content":[`)
 		w.user(ms)
 		p.ends = [2]int{p.ends[1], 0}
 	} else {
-		w.raw(`{"role":"assistant","content":[`)
+		w.Raw(`{"role":"assistant","content":[`)
 		for i := range ms {
 			w.assistant(&ms[i])
 		}
 	}
 	if w.n == 0 {
-		w.dst = w.dst[:start]
+		w.Dst = w.Dst[:start]
 		return
 	}
 	if p.user {
-		p.ends[1] = len(w.dst)
+		p.ends[1] = len(w.Dst)
 	}
 	p.some = true
-	w.raw(`]}`)
+	w.Raw(`]}`)
 }
 
 // open begins a block of a message.
 func (w *writer) open(typ string) {
 	if w.n > 0 {
-		w.raw(`,`)
+		w.Raw(`,`)
 	}
 	w.n++
-	w.raw(`{"type":"` + typ + `"`)
+	w.Raw(`{"type":"` + typ + `"`)
 }
 
 // text writes a text block unless the API would refuse it.
@@ -253,9 +236,9 @@ func (w *writer) text(s string) {
 		return
 	}
 	w.open("text")
-	w.raw(`,"text":`)
-	w.str(s)
-	w.raw(`}`)
+	w.Raw(`,"text":`)
+	w.Str(s)
+	w.Raw(`}`)
 }
 
 // render returns a block as text and images. An image of a kind that the API
@@ -277,11 +260,11 @@ func (w *writer) content(b *session.Block) {
 		return
 	}
 	w.open("image")
-	w.raw(`,"source":{"type":"base64","media_type":`)
-	w.str(b.MimeType)
-	w.raw(`,"data":`)
-	w.str(b.Data)
-	w.raw(`}}`)
+	w.Raw(`,"source":{"type":"base64","media_type":`)
+	w.Str(b.MimeType)
+	w.Raw(`,"data":`)
+	w.Str(b.Data)
+	w.Raw(`}}`)
 }
 
 // user writes a run of user and tool messages as one message.
@@ -318,9 +301,9 @@ func (w *writer) user(ms []session.Message) {
 // takes nothing but text in a result that is an error.
 func (w *writer) result(b *session.Block) (images []session.Block) {
 	w.open("tool_result")
-	w.raw(`,"tool_use_id":`)
-	w.str(safeName(b.CallID))
-	w.raw(`,"content":[`)
+	w.Raw(`,"tool_use_id":`)
+	w.Str(safeName(b.CallID))
+	w.Raw(`,"content":[`)
 	outer := w.n
 	w.n = 0
 	for _, c := range b.Content {
@@ -339,11 +322,11 @@ func (w *writer) result(b *session.Block) (images []session.Block) {
 		w.text(noOutput)
 	}
 	w.n = outer
-	w.raw(`]`)
+	w.Raw(`]`)
 	if b.IsError {
-		w.raw(`,"is_error":true`)
+		w.Raw(`,"is_error":true`)
 	}
-	w.raw(`}`)
+	w.Raw(`}`)
 	return images
 }
 
@@ -397,25 +380,25 @@ func (w *writer) assistant(m *session.Message) {
 			w.text(b.Text)
 		case b.Type == session.BlockToolCall:
 			w.open("tool_use")
-			w.raw(`,"id":`)
-			w.str(safeName(b.ID))
-			w.raw(`,"name":`)
-			w.str(safeName(b.Name))
-			w.raw(`,"input":`)
-			w.raw(wire.Arguments(b.Arguments))
-			w.raw(`}`)
+			w.Raw(`,"id":`)
+			w.Str(safeName(b.ID))
+			w.Raw(`,"name":`)
+			w.Str(safeName(b.Name))
+			w.Raw(`,"input":`)
+			w.Raw(wire.Arguments(b.Arguments))
+			w.Raw(`}`)
 		case b.Redacted != "":
 			w.open("redacted_thinking")
-			w.raw(`,"data":`)
-			w.str(b.Redacted)
-			w.raw(`}`)
+			w.Raw(`,"data":`)
+			w.Str(b.Redacted)
+			w.Raw(`}`)
 		default:
 			w.open("thinking")
-			w.raw(`,"thinking":`)
-			w.str(b.Text)
-			w.raw(`,"signature":`)
-			w.str(b.Signature)
-			w.raw(`}`)
+			w.Raw(`,"thinking":`)
+			w.Str(b.Text)
+			w.Raw(`,"signature":`)
+			w.Str(b.Signature)
+			w.Raw(`}`)
 		}
 	}
 }

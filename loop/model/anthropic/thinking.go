@@ -2,7 +2,6 @@ package anthropic
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"acp-agent/session"
@@ -24,8 +23,8 @@ func (w *writer) think(p *session.Params) (betas []string) {
 		effort = "low"
 	}
 	limit := w.limit(p, effort)
-	w.raw(`,"max_tokens":`)
-	w.int(limit)
+	w.Raw(`,"max_tokens":`)
+	w.Int(limit)
 	how := w.info.thinking
 	if how == thinkUnknown && isClaude(w.name) {
 		// A model that is newer than the table: adaptive is what all take since
@@ -35,7 +34,7 @@ func (w *writer) think(p *session.Params) (betas []string) {
 	switch how {
 	case thinkUnknown:
 		if effort == "off" {
-			w.raw(`,"thinking":{"type":"disabled"}`)
+			w.Raw(`,"thinking":{"type":"disabled"}`)
 			return nil
 		}
 		if effort == "" {
@@ -53,31 +52,29 @@ func (w *writer) think(p *session.Params) (betas []string) {
 	if effort == "off" {
 		switch how {
 		case thinkAdaptive:
-			w.raw(`,"thinking":{"type":"disabled"}`)
+			w.Raw(`,"thinking":{"type":"disabled"}`)
 			return nil
 		case thinkBetween:
-			w.raw(`,"thinking":{"type":"between_tools"}`)
+			w.Raw(`,"thinking":{"type":"between_tools"}`)
 			return nil
 		}
 		effort = "low"
 	}
-	w.raw(`,"thinking":{"type":"adaptive","display":"summarized"`)
+	w.Raw(`,"thinking":{"type":"adaptive","display":"summarized"`)
 	if w.info.binds && w.c.official {
 		// Compaction, a changed system prompt or tool list would otherwise have
 		// every later request refused on newer accounts.
-		w.raw(`,"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
+		w.Raw(`,"block_binding":{"prefix_mismatch_behavior":"drop_block"}`)
 		betas = append(betas, betaBinding)
 	}
-	w.raw(`}`)
+	w.Raw(`}`)
 	if effort != "" {
-		w.raw(`,"output_config":{"effort":`)
-		w.str(nearest(effort, w.info.efforts))
-		w.raw(`}`)
+		w.Raw(`,"output_config":{"effort":`)
+		w.Str(nearest(effort, w.info.efforts))
+		w.Raw(`}`)
 	}
 	return betas
 }
-
-func (w *writer) int(n int64) { w.dst = strconv.AppendInt(w.dst, n, 10) }
 
 // limit is the bound of the output, which the wire demands. It counts thinking.
 func (w *writer) limit(p *session.Params, effort string) int64 {
@@ -119,9 +116,9 @@ func (w *writer) budget(effort string, limit int64) {
 	if n >= limit {
 		return // no room to think in
 	}
-	w.raw(`,"thinking":{"type":"enabled","budget_tokens":`)
-	w.int(n)
-	w.raw(`}`)
+	w.Raw(`,"thinking":{"type":"enabled","budget_tokens":`)
+	w.Int(n)
+	w.Raw(`}`)
 }
 
 // nearest picks the wire's level for one of ours: itself where the model has it,

@@ -31,6 +31,8 @@ func benchBody() []byte {
 	return out.Bytes()
 }
 
+func TestAllocations(t *testing.T) { chat.Allocations(t, benchBody()) }
+
 func BenchmarkDecode(b *testing.B) { chat.BenchmarkDecode(b, benchBody()) }
 
 func BenchmarkDecodeSDK(b *testing.B) {

@@ -99,6 +99,11 @@ func newMarkupFilter(provider string, tools []session.ToolSchema) *markupFilter 
 
 // text takes a delta of the answer's text.
 func (f *markupFilter) text(t *translator, s string) {
+	if len(f.buf) == 0 && f.parse == nil && !f.eat && strings.IndexByte(s, '<') < 0 {
+		f.code.text(s)
+		t.say(s)
+		return
+	}
 	f.buf = append(f.buf, s...)
 	for t.broken == nil {
 		if f.parse != nil {

@@ -318,6 +318,15 @@ func (t *codeTracker) add(c byte) {
 	}
 }
 
+// text adds all of s.
+func (t *codeTracker) text(s string) {
+	for i := range len(s) {
+		if c := s[i]; t.run > 0 || !t.line || t.closing || c == '`' || c == '~' || c == '\n' {
+			t.add(c)
+		} // else nothing changes before the line's end
+	}
+}
+
 func (t *codeTracker) settle() {
 	n := t.run
 	if n == 0 {

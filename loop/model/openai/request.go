@@ -3,7 +3,6 @@ package openai
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"acp-agent/loop/model"
@@ -41,7 +40,7 @@ const noOutput = "(no output)"
 // results outside OpenAI, an assistant message written by another provider's
 // model), text blocks are separated by one line end.
 type writer struct {
-	dst     []byte
+	wire.Body
 	c       *Client
 	info    entry
 	req     *model.Request
@@ -76,46 +75,45 @@ func (c *Client) write(req *model.Request, known *written) ([][]byte, error) {
 	if params.Model == "" {
 		return nil, fmt.Errorf("no model is named")
 	}
-	w := &writer{dst: make([]byte, 0, 4096+len(req.Head.System)), c: c, info: c.info(params.Model), req: req}
-	w.raw(`{"model":`)
-	w.str(params.Model)
-	w.raw(`,"stream":true,"stream_options":{"include_usage":true}`)
+	w := &writer{c: c, info: c.info(params.Model), req: req}
+	w.Raw(`{"model":`)
+	w.Str(params.Model)
+	w.Raw(`,"stream":true,"stream_options":{"include_usage":true}`)
 	w.limits(&params)
 	w.effort(params.ReasoningEffort)
 	if c.cfg.Dialect == DialectOpenAI && req.SessionID != "" {
-		w.raw(`,"prompt_cache_key":`)
-		w.str(req.SessionID)
+		w.Raw(`,"prompt_cache_key":`)
+		w.Str(req.SessionID)
 	}
-	if err := w.tools(); err != nil {
+	if err := known.Tools(&w.Body, req.Head.Tools, w.tool); err != nil {
 		return nil, err
 	}
-	w.raw(`,"messages":[`)
+	w.Raw(`,"messages":[`)
 	if req.Head.System != "" {
 		w.open("system")
-		w.str(req.Head.System)
-		w.raw(`}`)
+		w.Str(req.Head.System)
+		w.Raw(`}`)
 	}
-	head := w.dst
-	messages, err := w.messages(known, wire.Key{Model: params.Model, Reasoning: w.thinks})
-	if err != nil {
+	head := w.Dst
+	if err := w.messages(known, wire.Key{Model: params.Model, Reasoning: w.thinks}); err != nil {
 		return nil, err
 	}
-	if req.Head.System != "" && len(messages) > 0 {
+	if req.Head.System != "" && len(w.Dst) > 0 {
 		head = append(head, ',')
 	}
-	return [][]byte{head, messages, []byte(`]}`)}, nil
+	return append(w.Parts, head, w.Dst, []byte(`]}`)), nil
 }
 
 // messages writes the conversation behind what known has of it. The images of a
 // batch of tool results come after its last result: should the next message be
 // one more, they are written again behind that.
-func (w *writer) messages(known *written, key wire.Key) ([]byte, error) {
+func (w *writer) messages(known *written, key wire.Key) error {
 	msgs := w.req.Messages
 	dst, at := known.Resume(key, msgs, func(_ int, next *session.Message) bool { return next.Role != session.RoleTool })
+	w.Dst, w.message = dst, at.State
 	if at.Messages == len(msgs) {
-		return dst, nil
+		return nil
 	}
-	w.dst, w.message = dst, at.State
 	safe := at
 	for i := at.Messages; i < len(msgs); i++ {
 		m := &msgs[i]
@@ -130,27 +128,24 @@ func (w *writer) messages(known *written, key wire.Key) ([]byte, error) {
 		case session.RoleTool:
 			w.results(m)
 		default:
-			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
+			return fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
 		if len(w.images) == 0 { // else more results may come before the images
-			safe = wire.Place[int]{Messages: i + 1, Bytes: len(w.dst), State: w.message}
+			safe = wire.Place[int]{Messages: i + 1, Bytes: len(w.Dst), State: w.message}
 		}
 	}
 	w.flushImages()
-	known.Settle(msgs, w.dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.dst), State: w.message})
-	return w.dst, nil
+	known.Settle(msgs, w.Dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.Dst), State: w.message})
+	return nil
 }
-
-func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
-func (w *writer) str(s string) { w.dst = session.AppendString(w.dst, s) }
 
 // open begins a message up to its content.
 func (w *writer) open(role string) {
 	if w.message > 0 {
-		w.raw(`,`)
+		w.Raw(`,`)
 	}
 	w.message++
-	w.raw(`{"role":"` + role + `","content":`)
+	w.Raw(`{"role":"` + role + `","content":`)
 }
 
 // limits bounds the output. OpenAI has no low default and calls the field
@@ -173,8 +168,8 @@ func (w *writer) limits(p *session.Params) {
 		n = min(n, w.info.MaxOutput)
 	}
 	if n > 0 {
-		w.raw(`,"` + name + `":`)
-		w.dst = strconv.AppendInt(w.dst, n, 10)
+		w.Raw(`,"` + name + `":`)
+		w.Int(n)
 	}
 }
 
@@ -191,14 +186,14 @@ func (w *writer) effort(effort string) {
 		case "":
 			return
 		case "off", "none":
-			w.raw(`,"thinking":{"type":"disabled"}`)
+			w.Raw(`,"thinking":{"type":"disabled"}`)
 			return
 		case "minimal":
 			effort = "low"
 		case "medium", "xhigh":
 			effort = "high"
 		}
-		w.raw(`,"thinking":{"type":"enabled"}`)
+		w.Raw(`,"thinking":{"type":"enabled"}`)
 	case DialectOpenAI:
 		if w.info.known && len(w.info.efforts) == 0 {
 			return
@@ -215,32 +210,19 @@ func (w *writer) effort(effort string) {
 			return
 		}
 	}
-	w.raw(`,"reasoning_effort":`)
-	w.str(effort)
+	w.Raw(`,"reasoning_effort":`)
+	w.Str(effort)
 }
 
-func (w *writer) tools() error {
-	for i, t := range w.req.Head.Tools {
-		if i == 0 {
-			w.raw(`,"tools":[`)
-		} else {
-			w.raw(`,`)
-		}
-		w.raw(`{"type":"function","function":{"name":`)
-		w.str(t.Name)
-		w.raw(`,"description":`)
-		w.str(t.Description)
-		w.raw(`,"parameters":`)
-		var err error
-		if w.dst, err = wire.AppendSchema(w.dst, &t); err != nil {
-			return err
-		}
-		w.raw(`}}`)
-	}
-	if len(w.req.Head.Tools) > 0 {
-		w.raw(`]`)
-	}
-	return nil
+func (w *writer) tool(t *session.ToolSchema, _ bool) error {
+	w.Raw(`{"type":"function","function":{"name":`)
+	w.Str(t.Name)
+	w.Raw(`,"description":`)
+	w.Str(t.Description)
+	w.Raw(`,"parameters":`)
+	err := w.Schema(t)
+	w.Raw(`}}`)
+	return err
 }
 
 // parts renders blocks for the wire.
@@ -261,35 +243,35 @@ func (w *writer) parts(blocks []session.Block) []part {
 func (w *writer) content(ps []part) {
 	switch {
 	case len(ps) == 0:
-		w.raw(`""`)
+		w.Raw(`""`)
 		return
 	case len(ps) == 1 && ps[0].image == "":
-		w.str(ps[0].text)
+		w.Str(ps[0].text)
 		return
 	}
 	for i, p := range ps {
 		if i == 0 {
-			w.raw(`[`)
+			w.Raw(`[`)
 		} else {
-			w.raw(`,`)
+			w.Raw(`,`)
 		}
 		if p.image != "" {
-			w.raw(`{"type":"image_url","image_url":{"url":`)
-			w.str(p.image)
-			w.raw(`}}`)
+			w.Raw(`{"type":"image_url","image_url":{"url":`)
+			w.Str(p.image)
+			w.Raw(`}}`)
 			continue
 		}
-		w.raw(`{"type":"text","text":`)
-		w.str(p.text)
-		w.raw(`}`)
+		w.Raw(`{"type":"text","text":`)
+		w.Str(p.text)
+		w.Raw(`}`)
 	}
-	w.raw(`]`)
+	w.Raw(`]`)
 }
 
 func (w *writer) user(m *session.Message) {
 	w.open("user")
 	w.content(w.parts(m.Content))
-	w.raw(`}`)
+	w.Raw(`}`)
 }
 
 // assistant writes what a model said. Content is never null: DeepSeek and
@@ -312,7 +294,7 @@ func (w *writer) assistant(m *session.Message) {
 	if w.c.cfg.Dialect == DialectOpenAI {
 		w.content(texts)
 	} else {
-		w.str(joinText(texts))
+		w.Str(joinText(texts))
 	}
 	w.reasoning(m, reasoning, calls > 0)
 	i := 0
@@ -321,23 +303,23 @@ func (w *writer) assistant(m *session.Message) {
 			continue
 		}
 		if i == 0 {
-			w.raw(`,"tool_calls":[`)
+			w.Raw(`,"tool_calls":[`)
 		} else {
-			w.raw(`,`)
+			w.Raw(`,`)
 		}
 		i++
-		w.raw(`{"id":`)
-		w.str(callID(b.ID))
-		w.raw(`,"type":"function","function":{"name":`)
-		w.str(wire.SafeName(b.Name, maxName))
-		w.raw(`,"arguments":`)
-		w.str(wire.Arguments(b.Arguments))
-		w.raw(`}}`)
+		w.Raw(`{"id":`)
+		w.Str(callID(b.ID))
+		w.Raw(`,"type":"function","function":{"name":`)
+		w.Str(wire.SafeName(b.Name, maxName))
+		w.Raw(`,"arguments":`)
+		w.Str(wire.Arguments(b.Arguments))
+		w.Raw(`}}`)
 	}
 	if i > 0 {
-		w.raw(`]`)
+		w.Raw(`]`)
 	}
-	w.raw(`}`)
+	w.Raw(`}`)
 }
 
 // reasoning sends a thinking answer's reasoning back to DeepSeek, which refuses
@@ -351,10 +333,10 @@ func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 	own := m.Provider == "" || m.Provider == w.c.cfg.Provider || strings.HasPrefix(m.Provider, "deepseek")
 	switch {
 	case own && len(texts) > 0:
-		w.raw(`,"reasoning_content":`)
-		w.str(strings.Join(texts, ""))
+		w.Raw(`,"reasoning_content":`)
+		w.Str(strings.Join(texts, ""))
 	case calls && w.thinks:
-		w.raw(`,"reasoning_content":""`)
+		w.Raw(`,"reasoning_content":""`)
 	}
 }
 
@@ -400,11 +382,11 @@ func (w *writer) results(m *session.Message) {
 		if w.c.cfg.Dialect == DialectOpenAI {
 			w.content(texts)
 		} else {
-			w.str(joinText(texts))
+			w.Str(joinText(texts))
 		}
-		w.raw(`,"tool_call_id":`)
-		w.str(callID(b.CallID))
-		w.raw(`}`)
+		w.Raw(`,"tool_call_id":`)
+		w.Str(callID(b.CallID))
+		w.Raw(`}`)
 	}
 }
 
@@ -414,6 +396,6 @@ func (w *writer) flushImages() {
 	}
 	w.open("user")
 	w.content(w.images)
-	w.raw(`}`)
+	w.Raw(`}`)
 	w.images = nil
 }

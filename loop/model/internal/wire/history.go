@@ -44,6 +44,38 @@ type Written[S any] struct {
 	// safe is the last place before which nothing changes, whatever follows;
 	// end is that of buf.
 	safe, end Place[S]
+	// schemas are the tools that tools holds.
+	schemas []session.ToolSchema
+	tools   []byte
+}
+
+// Tools writes the tools, each by write, as a part of b. They change seldom and
+// are long, and checking their schemas takes longer than the rest of a short
+// request: what was written of the same ones before is taken.
+func (w *Written[S]) Tools(b *Body, tools []session.ToolSchema, write func(t *session.ToolSchema, last bool) error) error {
+	b.Part()
+	if slices.EqualFunc(w.schemas, tools, sameTool) {
+		b.Parts = append(b.Parts, w.tools)
+		return nil
+	}
+	for i := range tools {
+		b.Raw([]string{`,"tools":[`, `,`}[min(i, 1)])
+		if err := write(&tools[i], i == len(tools)-1); err != nil {
+			return err
+		}
+	}
+	if len(tools) > 0 {
+		b.Raw(`]`)
+	}
+	w.schemas, w.tools = slices.Clone(tools), b.Dst
+	b.Part()
+	return nil
+}
+
+// sameTool: a schema is never changed in place, as logged content is not.
+func sameTool(a, b session.ToolSchema) bool {
+	return a.Name == b.Name && a.Description == b.Description && len(a.Parameters) == len(b.Parameters) &&
+		(len(a.Parameters) == 0 || &a.Parameters[0] == &b.Parameters[0])
 }
 
 // Resume says from where on msgs is to be written, behind dst. follows reports
@@ -51,7 +83,7 @@ type Written[S any] struct {
 // not asked where there is nothing that could change.
 func (w *Written[S]) Resume(key Key, msgs []session.Message, follows func(end S, next *session.Message) bool) (dst []byte, at Place[S]) {
 	if w.key != key || !w.begins(msgs) {
-		*w = Written[S]{session: w.session, key: key}
+		*w = Written[S]{session: w.session, key: key, schemas: w.schemas, tools: w.tools}
 	}
 	n := w.end.Messages
 	if w.safe.Messages < n && n < len(msgs) && !follows(w.end.State, &msgs[n]) {

@@ -89,7 +89,7 @@ func (s *Scanner) Key() []byte {
 	}
 	raw, escaped := s.span()
 	if escaped {
-		raw = unescape(raw)
+		raw = appendUnescaped(nil, raw)
 	}
 	if s.Peek() != ':' {
 		s.fail()
@@ -107,11 +107,16 @@ func (s *Scanner) span() (raw []byte, escaped bool) {
 		s.fail()
 		return nil, false
 	}
-	if bytes.IndexByte(s.b[start:start+j], '\\') < 0 {
-		s.i = start + j + 1
-		return s.b[start : start+j], false
+	if e := bytes.IndexByte(s.b[start:start+j], '\\'); e >= 0 {
+		return s.escaped(start, start+e)
 	}
-	for i := start; i < len(s.b); i++ {
+	s.i = start + j + 1
+	return s.b[start : start+j], false
+}
+
+// escaped reads a string that begins at start and whose first escape is at i.
+func (s *Scanner) escaped(start, i int) (raw []byte, escaped bool) {
+	for ; i < len(s.b); i++ {
 		switch s.b[i] {
 		case '\\':
 			i++
@@ -136,7 +141,8 @@ func (s *Scanner) Str() (v string, ok bool) {
 		return "", false
 	}
 	if escaped || !utf8.Valid(raw) {
-		raw = unescape(raw)
+		var room [128]byte // most deltas fit, and are then copied once
+		raw = appendUnescaped(room[:0], raw)
 	}
 	return string(raw), true
 }
@@ -150,7 +156,7 @@ func (s *Scanner) Word() []byte {
 	}
 	raw, escaped := s.span()
 	if escaped {
-		raw = unescape(raw)
+		raw = appendUnescaped(nil, raw)
 	}
 	return raw
 }
@@ -203,7 +209,7 @@ func (s *Scanner) Skip() {
 		s.skipContainer()
 	default:
 		start := s.i
-		for s.i < len(s.b) && !bytes.ContainsRune([]byte(",]} \t\r\n"), rune(s.b[s.i])) {
+		for s.i < len(s.b) && !endsLiteral[s.b[s.i]] {
 			s.i++
 		}
 		if s.i == start || c != '-' && c != 't' && c != 'f' && c != 'n' && (c < '0' || c > '9') {
@@ -211,6 +217,9 @@ func (s *Scanner) Skip() {
 		}
 	}
 }
+
+// endsLiteral has what may follow a number, true, false or null.
+var endsLiteral = [256]bool{',': true, ']': true, '}': true, ' ': true, '\t': true, '\r': true, '\n': true}
 
 func (s *Scanner) skipContainer() {
 	depth := 0
@@ -232,10 +241,12 @@ func (s *Scanner) skipContainer() {
 	s.fail()
 }
 
-// unescape returns what the inside of a JSON string stands for. Bytes that are
-// not UTF-8 and half surrogate pairs become U+FFFD, as encoding/json has it.
-func unescape(raw []byte) []byte {
-	out := make([]byte, 0, len(raw))
+// appendUnescaped appends what the inside of a JSON string stands for. Bytes that
+// are not UTF-8 and half surrogate pairs become U+FFFD, as encoding/json has it.
+func appendUnescaped(out, raw []byte) []byte {
+	if out == nil {
+		out = make([]byte, 0, len(raw))
+	}
 	for i := 0; i < len(raw); {
 		c := raw[i]
 		if c != '\\' {

@@ -167,7 +167,9 @@ func (d *decoder) run(h http.Header) {
 // stream goes on.
 func (d *decoder) event(data, name []byte, cut bool) bool {
 	for {
-		data = bytes.TrimLeft(data, " \t\r\n")
+		for len(data) > 0 && (data[0] == ' ' || data[0] == '\n' || data[0] == '\r' || data[0] == '\t') {
+			data = data[1:]
+		}
 		if len(data) == 0 {
 			return true
 		}

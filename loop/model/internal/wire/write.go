@@ -45,15 +45,36 @@ func Arguments(s string) string {
 	return "{}"
 }
 
-// AppendSchema appends what a tool takes, a schema.
-func AppendSchema(dst []byte, t *session.ToolSchema) ([]byte, error) {
+// Body is the body of a request that is being written: the parts that are written,
+// and the one at hand.
+type Body struct {
+	Parts [][]byte
+	Dst   []byte
+}
+
+// Raw writes s as it is.
+func (b *Body) Raw(s string) { b.Dst = append(b.Dst, s...) }
+
+// Str writes s as a JSON string.
+func (b *Body) Str(s string) { b.Dst = session.AppendString(b.Dst, s) }
+
+// Int writes a number.
+func (b *Body) Int(n int64) { b.Dst = strconv.AppendInt(b.Dst, n, 10) }
+
+// Part ends the part at hand.
+func (b *Body) Part() { b.Parts, b.Dst = append(b.Parts, b.Dst), nil }
+
+// Schema writes what a tool takes.
+func (b *Body) Schema(t *session.ToolSchema) error {
 	switch {
 	case len(t.Parameters) == 0:
-		return append(dst, `{"type":"object","properties":{}}`...), nil
+		b.Raw(`{"type":"object","properties":{}}`)
 	case !json.Valid(t.Parameters):
-		return nil, fmt.Errorf("the schema of tool %s is not JSON", t.Name)
+		return fmt.Errorf("the schema of tool %s is not JSON", t.Name)
+	default:
+		b.Dst = append(b.Dst, t.Parameters...)
 	}
-	return append(dst, t.Parameters...), nil
+	return nil
 }
 
 // Effort picks the level of OpenAI's wires for one of ours: itself where the model

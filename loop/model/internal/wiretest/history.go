@@ -12,6 +12,11 @@ import (
 	"acp-agent/session"
 )
 
+var toolSets = [][]session.ToolSchema{
+	nil, Conversation("", "").Head.Tools, Conversation("", "").Head.Tools[:1],
+	{{Name: "read", Description: "Reads a file.", Parameters: []byte(`{"type":"object"}`)}},
+}
+
 // message is any message that a conversation may go on with.
 func (w *Wire) message(r *rand.Rand, n int) session.Message {
 	text := session.Text(fmt.Sprintf("text %d \"quoted\"\n", n))
@@ -67,7 +72,7 @@ func (w *Wire) Histories(t *testing.T, start func() Writing) {
 		req := &model.Request{Head: session.RequestHead{Config: session.Params{Model: w.Models[0]}, System: "be brief"}, SessionID: "s"}
 		for n := range 60 {
 			ms := req.Messages
-			switch r.IntN(16) {
+			switch r.IntN(17) {
 			case 0: // compacted
 				req.Messages = append([]session.Message{w.message(r, n)}, ms[len(ms)/2:]...)
 			case 1:
@@ -90,6 +95,8 @@ func (w *Wire) Histories(t *testing.T, start func() Writing) {
 			case 7: // the array has moved
 				req.Messages = slices.Clone(ms)
 			case 8: // sent again
+			case 16:
+				req.Head.Tools = toolSets[r.IntN(len(toolSets))]
 			case 9: // in place, as a session does
 				req.Messages = append(ms, w.message(r, n))
 			default:
@@ -140,6 +147,12 @@ func (w *Wire) BenchmarkEncodeNext(b *testing.B, start func() Writing) {
 	for _, turns := range []int{20, 2000} {
 		b.Run(fmt.Sprint(turns), func(b *testing.B) {
 			req := &model.Request{SessionID: "s", Head: session.RequestHead{Config: session.Params{Model: w.Models[0]}}}
+			for i := range 15 {
+				req.Head.Tools = append(req.Head.Tools, session.ToolSchema{
+					Name: fmt.Sprint("tool", i), Description: "A tool like many others.",
+					Parameters: fmt.Appendf(nil, `{"type":"object","properties":{"a":{"type":"string","description":%q}}}`, strings.Repeat("Words. ", 140)),
+				})
+			}
 			turn := func() {
 				req.Messages = append(req.Messages, User("A turn like many others in a long session."),
 					Assistant(w.Provider, w.Models[0], session.Text("An answer like many others, of some length, in a long session.")))

@@ -136,6 +136,20 @@ func (w *Wire) BenchmarkDecode(b *testing.B, body []byte) {
 	}
 }
 
+// Allocations holds that decoding a delta allocates its text and nothing else.
+func (w *Wire) Allocations(t *testing.T, body []byte) {
+	n := testing.AllocsPerRun(5, func() {
+		for _, err := range w.Decode(bytes.NewReader(body)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	if n > Deltas+100 {
+		t.Errorf("%d deltas take %.0f allocations", Deltas, n)
+	}
+}
+
 // SDKStream is a stream of the provider's own client.
 type SDKStream interface {
 	Next() bool

@@ -25,6 +25,8 @@ func benchBody() []byte {
 	return out.Bytes()
 }
 
+func TestAllocations(t *testing.T) { openai.Allocations(t, benchBody()) }
+
 func BenchmarkDecode(b *testing.B) { openai.BenchmarkDecode(b, benchBody()) }
 
 func BenchmarkDecodeSDK(b *testing.B) {

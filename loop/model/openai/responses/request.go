@@ -3,7 +3,6 @@ package responses
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"acp-agent/loop/model"
@@ -23,7 +22,7 @@ const noOutput = "(no output)"
 // for tool results at other addresses than OpenAI's, which take one string alone:
 // there text blocks are separated by one line end.
 type writer struct {
-	dst     []byte
+	wire.Body
 	c       *Client
 	info    entry
 	req     *model.Request
@@ -60,47 +59,45 @@ func (c *Client) write(req *model.Request, without without, known *written) ([][
 	if c.cfg.Info != nil {
 		w.info.Info = *c.cfg.Info
 	}
-	w.dst = make([]byte, 0, 4096+len(req.Head.System))
-	w.raw(`{"model":`)
-	w.str(params.Model)
-	w.raw(`,"stream":true,"store":false`)
+	w.Raw(`{"model":`)
+	w.Str(params.Model)
+	w.Raw(`,"stream":true,"store":false`)
 	if c.official {
 		// Padding that hides the length of deltas is not worth its bytes here.
-		w.raw(`,"stream_options":{"include_obfuscation":false}`)
+		w.Raw(`,"stream_options":{"include_obfuscation":false}`)
 	}
 	w.limit(&params)
 	w.reasoning(params.ReasoningEffort)
 	if c.official && req.SessionID != "" {
-		w.raw(`,"prompt_cache_key":`)
-		w.str(req.SessionID)
+		w.Raw(`,"prompt_cache_key":`)
+		w.Str(req.SessionID)
 	}
-	if err := w.tools(); err != nil {
+	if err := known.Tools(&w.Body, req.Head.Tools, w.tool); err != nil {
 		return nil, err
 	}
 	if req.Head.System != "" {
-		w.raw(`,"instructions":`)
-		w.str(req.Head.System)
+		w.Raw(`,"instructions":`)
+		w.Str(req.Head.System)
 	}
-	w.raw(`,"input":[`)
-	head := w.dst
-	items, err := w.input(known)
-	if err != nil {
+	w.Raw(`,"input":[`)
+	w.Part()
+	if err := w.input(known); err != nil {
 		return nil, err
 	}
-	return [][]byte{head, items, []byte(`]}`)}, nil
+	return append(w.Parts, w.Dst, []byte(`]}`)), nil
 }
 
 // input writes the conversation behind what known has of it. Where the images of a
 // batch of tool results come after its last result, they are written again should
 // the next message be one more.
-func (w *writer) input(known *written) ([]byte, error) {
+func (w *writer) input(known *written) error {
 	msgs := w.req.Messages
 	dst, at := known.Resume(wire.Key{Model: w.name, Reasoning: !w.without.reasoning}, msgs,
 		func(_ int, next *session.Message) bool { return next.Role != session.RoleTool })
+	w.Dst, w.items = dst, at.State
 	if at.Messages == len(msgs) {
-		return dst, nil
+		return nil
 	}
-	w.dst, w.items = dst, at.State
 	safe := at
 	for i := at.Messages; i < len(msgs); i++ {
 		m := &msgs[i]
@@ -115,27 +112,24 @@ func (w *writer) input(known *written) ([]byte, error) {
 		case session.RoleTool:
 			w.results(m)
 		default:
-			return nil, fmt.Errorf("message %d has the unknown role %q", i, m.Role)
+			return fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
 		if len(w.images) == 0 {
-			safe = wire.Place[int]{Messages: i + 1, Bytes: len(w.dst), State: w.items}
+			safe = wire.Place[int]{Messages: i + 1, Bytes: len(w.Dst), State: w.items}
 		}
 	}
 	w.flushImages()
-	known.Settle(msgs, w.dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.dst), State: w.items})
-	return w.dst, nil
+	known.Settle(msgs, w.Dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.Dst), State: w.items})
+	return nil
 }
-
-func (w *writer) raw(s string) { w.dst = append(w.dst, s...) }
-func (w *writer) str(s string) { w.dst = session.AppendString(w.dst, s) }
 
 // open begins an item of the input.
 func (w *writer) open(typ string) {
 	if w.items > 0 {
-		w.raw(`,`)
+		w.Raw(`,`)
 	}
 	w.items++
-	w.raw(`{"type":"` + typ + `"`)
+	w.Raw(`{"type":"` + typ + `"`)
 }
 
 // limit bounds the output where somebody set a bound; the wire's own default is
@@ -149,8 +143,8 @@ func (w *writer) limit(p *session.Params) {
 		n = min(n, w.info.MaxOutput)
 	}
 	if n > 0 {
-		w.raw(`,"max_output_tokens":`)
-		w.dst = strconv.AppendInt(w.dst, n, 10)
+		w.Raw(`,"max_output_tokens":`)
+		w.Int(n)
 	}
 }
 
@@ -170,54 +164,41 @@ func (w *writer) reasoning(effort string) {
 		fields = append(fields, `"summary":"auto"`)
 	}
 	if len(fields) > 0 {
-		w.raw(`,"reasoning":{` + strings.Join(fields, ",") + `}`)
+		w.Raw(`,"reasoning":{` + strings.Join(fields, ",") + `}`)
 	}
-	w.raw(`,"include":["reasoning.encrypted_content"]`)
+	w.Raw(`,"include":["reasoning.encrypted_content"]`)
 }
 
-// tools writes the tools. Strict mode, on by default here, would have schemas
+// tool writes a tool. Strict mode, on by default here, would have schemas
 // with optional fields rewritten or refused.
-func (w *writer) tools() error {
-	for i, t := range w.req.Head.Tools {
-		if i == 0 {
-			w.raw(`,"tools":[`)
-		} else {
-			w.raw(`,`)
-		}
-		w.raw(`{"type":"function","name":`)
-		w.str(t.Name)
-		w.raw(`,"description":`)
-		w.str(t.Description)
-		w.raw(`,"strict":false,"parameters":`)
-		var err error
-		if w.dst, err = wire.AppendSchema(w.dst, &t); err != nil {
-			return err
-		}
-		w.raw(`}`)
-	}
-	if len(w.req.Head.Tools) > 0 {
-		w.raw(`]`)
-	}
-	return nil
+func (w *writer) tool(t *session.ToolSchema, _ bool) error {
+	w.Raw(`{"type":"function","name":`)
+	w.Str(t.Name)
+	w.Raw(`,"description":`)
+	w.Str(t.Description)
+	w.Raw(`,"strict":false,"parameters":`)
+	err := w.Schema(t)
+	w.Raw(`}`)
+	return err
 }
 
 // parts writes rendered blocks as the content of a message or a result.
 func (w *writer) parts(blocks []session.Block) {
-	w.raw(`[`)
+	w.Raw(`[`)
 	for i, b := range blocks {
 		if i > 0 {
-			w.raw(`,`)
+			w.Raw(`,`)
 		}
 		if b.Type == session.BlockImage {
-			w.raw(`{"type":"input_image","image_url":`)
-			w.str("data:" + b.MimeType + ";base64," + b.Data)
+			w.Raw(`{"type":"input_image","image_url":`)
+			w.Str("data:" + b.MimeType + ";base64," + b.Data)
 		} else {
-			w.raw(`{"type":"input_text","text":`)
-			w.str(b.Text)
+			w.Raw(`{"type":"input_text","text":`)
+			w.Str(b.Text)
 		}
-		w.raw(`}`)
+		w.Raw(`}`)
 	}
-	w.raw(`]`)
+	w.Raw(`]`)
 }
 
 func (w *writer) render(blocks []session.Block) []session.Block {
@@ -235,9 +216,9 @@ func (w *writer) userItem(blocks []session.Block) {
 		blocks = []session.Block{session.Text("")}
 	}
 	w.open("message")
-	w.raw(`,"role":"user","content":`)
+	w.Raw(`,"role":"user","content":`)
 	w.parts(blocks)
-	w.raw(`}`)
+	w.Raw(`}`)
 }
 
 // sends reports whether a block of an assistant message goes out.
@@ -277,43 +258,43 @@ func (w *writer) assistant(m *session.Message) {
 		case !w.sends(m, b):
 		case b.Type == session.BlockText:
 			w.open("message")
-			w.raw(`,"role":"assistant"`)
+			w.Raw(`,"role":"assistant"`)
 			if w.info.phases && w.c.official {
 				// What is said before a call is on the way; the log does not keep
 				// the phase that the provider gave, and the two agree.
 				if i < call {
-					w.raw(`,"phase":"commentary"`)
+					w.Raw(`,"phase":"commentary"`)
 				} else {
-					w.raw(`,"phase":"final_answer"`)
+					w.Raw(`,"phase":"final_answer"`)
 				}
 			}
-			w.raw(`,"content":[{"type":"output_text","text":`)
-			w.str(b.Text)
-			w.raw(`}]}`)
+			w.Raw(`,"content":[{"type":"output_text","text":`)
+			w.Str(b.Text)
+			w.Raw(`}]}`)
 		case b.Type == session.BlockToolCall:
 			w.open("function_call")
-			w.raw(`,"call_id":`)
-			w.str(wire.SafeName(b.ID, 64))
-			w.raw(`,"name":`)
-			w.str(wire.SafeName(b.Name, 64))
-			w.raw(`,"arguments":`)
-			w.str(wire.Arguments(b.Arguments))
-			w.raw(`}`)
+			w.Raw(`,"call_id":`)
+			w.Str(wire.SafeName(b.ID, 64))
+			w.Raw(`,"name":`)
+			w.Str(wire.SafeName(b.Name, 64))
+			w.Raw(`,"arguments":`)
+			w.Str(wire.Arguments(b.Arguments))
+			w.Raw(`}`)
 		default:
 			w.open("reasoning")
 			if b.Signature != "" {
-				w.raw(`,"id":`)
-				w.str(b.Signature)
+				w.Raw(`,"id":`)
+				w.Str(b.Signature)
 			}
-			w.raw(`,"summary":[`)
+			w.Raw(`,"summary":[`)
 			if b.Text != "" {
-				w.raw(`{"type":"summary_text","text":`)
-				w.str(b.Text)
-				w.raw(`}`)
+				w.Raw(`{"type":"summary_text","text":`)
+				w.Str(b.Text)
+				w.Raw(`}`)
 			}
-			w.raw(`],"encrypted_content":`)
-			w.str(b.Redacted)
-			w.raw(`}`)
+			w.Raw(`],"encrypted_content":`)
+			w.Str(b.Redacted)
+			w.Raw(`}`)
 		}
 	}
 }
@@ -335,15 +316,15 @@ func (w *writer) results(m *session.Message) {
 			blocks = []session.Block{session.Text(noOutput)}
 		}
 		w.open("function_call_output")
-		w.raw(`,"call_id":`)
-		w.str(wire.SafeName(b.CallID, 64))
-		w.raw(`,"output":`)
+		w.Raw(`,"call_id":`)
+		w.Str(wire.SafeName(b.CallID, 64))
+		w.Raw(`,"output":`)
 		if len(blocks) == 1 && blocks[0].Type == session.BlockText {
-			w.str(blocks[0].Text)
+			w.Str(blocks[0].Text)
 		} else {
 			w.parts(blocks)
 		}
-		w.raw(`}`)
+		w.Raw(`}`)
 	}
 }
 
