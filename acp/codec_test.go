@@ -33,7 +33,7 @@ func TestMarshal(t *testing.T) {
 		"no options":          {SessionConfigSelect{CurrentValue: "v"}, `{"currentValue":"v","options":[]}`},
 		"unknown kind":        {SessionUpdate{Other: json.RawMessage(`{"sessionUpdate":"x"}`)}, `{"sessionUpdate":"x"}`},
 		"patch left out":      {SessionInfoUpdate{}, `{}`},
-		"patch cleared":       {SessionInfoUpdate{Title: Clear[string]()}, `{"title":null}`},
+		"patch cleared":       {SessionInfoUpdate{Title: Patch[string]{Null: true}}, `{"title":null}`},
 		"patch set":           {SessionInfoUpdate{Title: Set("")}, `{"title":""}`},
 		"new file":            {Diff{Path: "/a", NewText: "b"}, `{"path":"/a","oldText":null,"newText":"b"}`},
 		"optional array kept": {ToolCallUpdate{ToolCallID: "t", Content: []ToolCallContent{}}, `{"toolCallId":"t","content":[]}`},

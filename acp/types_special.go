@@ -18,7 +18,7 @@ type RequestId = json.RawMessage
 const ProtocolVersionCurrent ProtocolVersion = 1
 
 // Patch is an optional field with three states: left out (the zero value, "unchanged"), null
-// ("clear it") and a value. Set and Clear make the latter two.
+// ("clear it") and a value, which Set makes.
 type Patch[T any] struct {
 	Value *T
 	Null  bool
@@ -26,9 +26,6 @@ type Patch[T any] struct {
 
 // Set returns a Patch that replaces the value by v.
 func Set[T any](v T) Patch[T] { return Patch[T]{Value: &v} }
-
-// Clear returns a Patch that removes the value.
-func Clear[T any]() Patch[T] { return Patch[T]{Null: true} }
 
 // MarshalJSON implements json.Marshaler; a Patch that is left out altogether needs omitzero.
 func (p Patch[T]) MarshalJSON() ([]byte, error) {

@@ -32,10 +32,11 @@ func TestSaid(t *testing.T) {
 				for i := range events {
 					events[i] = decode(t, encode(t, events[i]))
 				}
-				got, err := session.Transcript(header(), events)
+				st, err := session.Fold(header(), events)
 				if err != nil {
 					t.Fatal(err)
 				}
+				got := st.Transcript()
 				want := []session.Message{{Role: session.RoleUser, Content: content}}
 				if !reflect.DeepEqual(want, got) {
 					t.Fatalf("%s of %.40q (-put in +sent):\n%.2000s", d.EventType(), s, cmp.Diff(want, got))

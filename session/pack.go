@@ -45,9 +45,6 @@ func (p *Packer) joins(c *Chunk) bool {
 		(c.ID == "" || c.ID == p.open.ID) && (c.Name == "" || c.Name == p.open.Name)
 }
 
-// Waiting reports whether deltas wait in an open pack.
-func (p *Packer) Waiting() bool { return p.n > 0 }
-
 // Flush closes the open pack and returns it, nil when there is none.
 func (p *Packer) Flush() []Chunk {
 	if p.n == 0 {

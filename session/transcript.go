@@ -27,15 +27,6 @@ func (s *State) Transcript() []Message {
 	return out
 }
 
-// Transcript folds a log and returns State.Transcript of it.
-func Transcript(h Header, events []Event) ([]Message, error) {
-	s, err := Fold(h, events)
-	if err != nil {
-		return nil, err
-	}
-	return s.Transcript(), nil
-}
-
 // Repair returns the events that close a turn which was cut by a crash: the
 // streamed text that was not committed, a result for each unanswered call, the
 // step's and the turn's end. It is empty when no turn is open. Whoever opens a

@@ -148,7 +148,7 @@ func TestCheckUpdates(t *testing.T) {
 			CurrentValue: "v",
 			Options:      acp.SessionConfigSelectOptions{Ungrouped: []acp.SessionConfigSelectOption{{Value: "v", Name: "V"}}},
 		}}}}},
-		{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set("t"), UpdatedAt: acp.Clear[string]()}},
+		{SessionInfoUpdate: &acp.SessionInfoUpdate{Title: acp.Set("t"), UpdatedAt: acp.Patch[string]{Null: true}}},
 		{UsageUpdate: &acp.UsageUpdate{Used: 1, Size: 2, Cost: &acp.Cost{Amount: 0.1, Currency: "USD"}}},
 		{Notice: &acp.Notice{Severity: acp.NoticeSeverityInfo, Title: "t"}},
 		{CompactionUpdate: &acp.CompactionUpdate{CompactionID: "c", Status: acp.CompactionStatusCompleted, Summary: []acp.ContentBlock{acp.TextBlock("s")}}},

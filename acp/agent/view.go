@@ -527,7 +527,7 @@ func toolResult(d *session.ToolResult, replay bool) *acp.ToolCallUpdate {
 	if len(u.Content) == 0 || b.IsError {
 		for i := range b.Content {
 			if c := wireBlock(&b.Content[i]); c != nil {
-				u.Content = append(u.Content, acp.ToolCallContent{Content: &acp.Content{Content: *c}})
+				u.Content = append(u.Content, acp.ToolContent(*c))
 			}
 		}
 	}
@@ -535,7 +535,7 @@ func toolResult(d *session.ToolResult, replay bool) *acp.ToolCallUpdate {
 }
 
 func textContent(s string) acp.ToolCallContent {
-	return acp.ToolCallContent{Content: &acp.Content{Content: acp.TextBlock(s)}}
+	return acp.ToolContent(acp.TextBlock(s))
 }
 
 func wireDiffs(in []session.Diff) []acp.ToolCallContent {

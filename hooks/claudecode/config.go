@@ -79,16 +79,10 @@ func (p *parser) fault(where, format string, args ...any) {
 	p.problems = append(p.problems, hooks.Problem{File: p.file.Path, Where: where, Text: fmt.Sprintf(format, args...)})
 }
 
-// ParseFile reads a settings file's content. It is strict JSON (Claude Code hooks reference, settings); a
-// fault in one entry is reported and costs that entry only.
-func ParseFile(path string, layer hooks.Layer, data []byte) (*File, []hooks.Problem) {
-	p := &parser{file: &File{Path: path, Layer: layer}}
-	p.parse(data)
-	return p.file, p.problems
-}
-
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
+// parse reads a settings file's content. It is strict JSON (Claude Code hooks
+// reference, settings); a fault in one entry is reported and costs that entry only.
 func (p *parser) parse(data []byte) {
 	data = bytes.TrimPrefix(data, byteOrderMark)
 	if len(bytes.TrimSpace(data)) == 0 {

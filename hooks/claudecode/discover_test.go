@@ -12,6 +12,13 @@ import (
 	"acp-agent/hooks"
 )
 
+// parseFile reads the content of a settings file that is not on disk.
+func parseFile(path string, layer hooks.Layer, data []byte) (*File, []hooks.Problem) {
+	p := &parser{file: &File{Path: path, Layer: layer}}
+	p.parse(data)
+	return p.file, p.problems
+}
+
 func write(t *testing.T, path, text string) string {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -136,7 +143,7 @@ func TestConfigFaults(t *testing.T) {
 		{"async on an agent", `{"hooks":{"Stop":[{"hooks":[{"type":"agent","prompt":"x","asyncRewake":true}]}]}}`, 1, "command handlers only"},
 		{"group extras", `{"hooks":{"Stop":[{"id":"a","description":"d","_comment":"c","hooks":[{"type":"command","command":"x","rewakeMessage":"r"}]}]}}`, 1, ""},
 	} {
-		f, problems := ParseFile("/f.json", hooks.LayerUser, []byte(tc.text))
+		f, problems := parseFile("/f.json", hooks.LayerUser, []byte(tc.text))
 		var all []string
 		for _, p := range problems {
 			all = append(all, p.String())
@@ -151,7 +158,7 @@ func TestConfigFaults(t *testing.T) {
 // One SessionEnd handler's timeout raises the budget of all.
 func TestSharedBudget(t *testing.T) {
 	const cmd = `"type":"command","command":"x"`
-	f, _ := ParseFile("/f", hooks.LayerUser, []byte(`{"hooks":{"SessionEnd":[{"hooks":[{`+cmd+`},{`+cmd+`,"timeout":5}]}]}}`))
+	f, _ := parseFile("/f", hooks.LayerUser, []byte(`{"hooks":{"SessionEnd":[{"hooks":[{`+cmd+`},{`+cmd+`,"timeout":5}]}]}}`))
 	hs := New(Config{Files: []*File{f}}).Handlers()
 	if hs[0].Timeout != 5*time.Second || hs[1].Timeout != 5*time.Second {
 		t.Errorf("%v %v", hs[0].Timeout, hs[1].Timeout)
@@ -161,8 +168,8 @@ func TestSharedBudget(t *testing.T) {
 // The person's own switch is not news; a repository's is.
 func TestSwitchesAreSaid(t *testing.T) {
 	for layer, said := range map[hooks.Layer]int{hooks.LayerUser: 0, hooks.LayerProject: 1} {
-		u, _ := ParseFile("/u", hooks.LayerUser, []byte(one("Stop", "exit 2")))
-		off, _ := ParseFile("/off", layer, []byte(`{"disableAllHooks":true}`))
+		u, _ := parseFile("/u", hooks.LayerUser, []byte(one("Stop", "exit 2")))
+		off, _ := parseFile("/off", layer, []byte(`{"disableAllHooks":true}`))
 		if got := len(New(Config{Files: []*File{u, off}}).Match(&hooks.Call{Event: hooks.Stop})); got != said {
 			t.Errorf("%s: %d", layer, got)
 		}

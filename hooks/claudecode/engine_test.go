@@ -27,7 +27,7 @@ func testEnv(home string) hooks.Environ {
 func newRig(t *testing.T, settings string, change ...func(*Config, *hooks.Options)) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), home: t.TempDir()}
-	f, problems := ParseFile(filepath.Join(r.dir, "settings.json"), hooks.LayerExplicit, []byte(settings))
+	f, problems := parseFile(filepath.Join(r.dir, "settings.json"), hooks.LayerExplicit, []byte(settings))
 	for _, p := range problems {
 		t.Logf("problem: %v", p)
 	}

@@ -188,7 +188,7 @@ func TestJudgedEvents(t *testing.T) {
 			continue // Codex's
 		}
 		for _, typ := range []string{"prompt", "agent"} {
-			f, _ := ParseFile("/f", hooks.LayerUser, []byte(settings(string(ev), m{"type": typ, "prompt": "p"})))
+			f, _ := parseFile("/f", hooks.LayerUser, []byte(settings(string(ev), m{"type": typ, "prompt": "p"})))
 			hs := New(Config{Files: []*File{f}, Judge: fakeJudge(nil)}).Handlers()
 			if len(hs) != 1 || (hs[0].Why == "") != takes[ev] {
 				t.Errorf("%s on %s: %+v", typ, ev, hs)

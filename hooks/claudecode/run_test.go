@@ -128,7 +128,7 @@ func TestDedupe(t *testing.T) {
 	count := filepath.Join(r.dir, "count")
 	cmd := "echo x >> " + count
 	file := func(layer hooks.Layer) *File {
-		f, _ := ParseFile("/"+string(layer), layer, []byte(settings("Stop", m{"command": cmd, "timeout": 5}, m{"command": cmd, "args": []string{}})))
+		f, _ := parseFile("/"+string(layer), layer, []byte(settings("Stop", m{"command": cmd, "timeout": 5}, m{"command": cmd, "args": []string{}})))
 		f.Handlers = f.Handlers[:1]
 		return f
 	}

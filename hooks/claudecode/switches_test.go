@@ -50,7 +50,7 @@ func TestSwitchTable(t *testing.T) {
 			if extra != "" {
 				extra += ","
 			}
-			f, _ := ParseFile(fmt.Sprintf("/%d", i), hooks.Layer(layer), []byte(`{`+extra+`"hooks":{"Stop":[{"hooks":[{"type":"command","command":"`+layer+`"}]}]}}`))
+			f, _ := parseFile(fmt.Sprintf("/%d", i), hooks.Layer(layer), []byte(`{`+extra+`"hooks":{"Stop":[{"hooks":[{"type":"command","command":"`+layer+`"}]}]}}`))
 			fs = append(fs, f)
 		}
 		var got []string
@@ -134,8 +134,8 @@ func TestHTTPAllowLists(t *testing.T) {
 		{"an empty list blocks all", `{"allowedHttpHookUrls":[],` + hook("http://u") + `}`, `{` + hook("http://p") + `}`, ""},
 		{"a repository's does not block the person's", `{` + hook("http://u") + `}`, `{"allowedHttpHookUrls":[],"httpHookAllowedEnvVars":[],` + hook("http://p") + `}`, "http://u=12"},
 	} {
-		u, _ := ParseFile("/u", hooks.LayerUser, []byte(c.user))
-		p, _ := ParseFile("/p", hooks.LayerProject, []byte(c.project))
+		u, _ := parseFile("/u", hooks.LayerUser, []byte(c.user))
+		p, _ := parseFile("/p", hooks.LayerProject, []byte(c.project))
 		d := New(Config{Files: []*File{u, p}, Env: hooks.Environ{"ONE=1", "TWO=2"}})
 		var got []string
 		for _, h := range d.Handlers() {
@@ -188,7 +188,7 @@ func TestURLMatches(t *testing.T) {
 // goes to its own hooks alone.
 func TestSettingsEnv(t *testing.T) {
 	parse := func(layer hooks.Layer, env string) *File {
-		f, problems := ParseFile("/"+string(layer), layer, []byte(`{"env":{`+env+`}}`))
+		f, problems := parseFile("/"+string(layer), layer, []byte(`{"env":{`+env+`}}`))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}
@@ -249,7 +249,7 @@ func TestConfigDirInRepository(t *testing.T) {
 
 // CLAUDE_CODE_SIMPLE runs no hooks, as in the vendor's program.
 func TestSimple(t *testing.T) {
-	f, _ := ParseFile("/f", hooks.LayerManaged, []byte(one("Stop", "x")))
+	f, _ := parseFile("/f", hooks.LayerManaged, []byte(one("Stop", "x")))
 	for value, off := range map[string]bool{"1": true, "true": true, "0": false, "": false} {
 		d := New(Config{Files: []*File{f}, Env: hooks.Environ{"CLAUDE_CODE_SIMPLE=" + value}})
 		if h := d.Handlers()[0]; (h.Why != "") != off {
@@ -264,8 +264,8 @@ func TestHTTPHeaderStaysInTheList(t *testing.T) {
 	var got string
 	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.Header.Get("A") }))
 	defer srv.Close()
-	u, _ := ParseFile("/u", hooks.LayerUser, []byte(`{"httpHookAllowedEnvVars":["ONE"],"hooks":{"Stop":[{"hooks":[{"type":"http","url":"`+srv.URL+`","headers":{"A":"[$ONE${TWO}]"},"allowedEnvVars":["ONE","TWO"]}]}]}}`))
-	p, _ := ParseFile("/p", hooks.LayerProject, []byte(`{"httpHookAllowedEnvVars":["TWO"]}`))
+	u, _ := parseFile("/u", hooks.LayerUser, []byte(`{"httpHookAllowedEnvVars":["ONE"],"hooks":{"Stop":[{"hooks":[{"type":"http","url":"`+srv.URL+`","headers":{"A":"[$ONE${TWO}]"},"allowedEnvVars":["ONE","TWO"]}]}]}}`))
+	p, _ := parseFile("/p", hooks.LayerProject, []byte(`{"httpHookAllowedEnvVars":["TWO"]}`))
 	s := hooks.NewEngine(hooks.Options{Dialects: []hooks.Dialect{New(Config{Files: []*File{u, p}, Env: hooks.Environ{"ONE=1", "TWO=2"}})}})
 	defer s.Close()
 	s.Match(&hooks.Call{Event: hooks.Stop}).Run(t.Context())

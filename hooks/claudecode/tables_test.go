@@ -174,7 +174,7 @@ func TestTimeoutTable(t *testing.T) {
 		if layer == "" {
 			layer = hooks.LayerUser
 		}
-		f, problems := ParseFile("/f", layer, []byte(`{"hooks":{"`+c.ev+`":[{"hooks":[{`+c.handler+`}]}]}}`))
+		f, problems := parseFile("/f", layer, []byte(`{"hooks":{"`+c.ev+`":[{"hooks":[{`+c.handler+`}]}]}}`))
 		if len(f.Handlers) != 1 {
 			t.Fatalf("%s %s: %v", c.ev, c.handler, problems)
 		}
@@ -209,7 +209,7 @@ func TestDedupeTable(t *testing.T) {
 		{"an offered plugin's copy", cmd, cmd, hooks.LayerOffered, 2},
 	} {
 		parse := func(layer hooks.Layer, h string) *File {
-			f, _ := ParseFile("/"+string(layer), layer, []byte(`{"hooks":{"Stop":[{"hooks":[`+h+`]}]}}`))
+			f, _ := parseFile("/"+string(layer), layer, []byte(`{"hooks":{"Stop":[{"hooks":[`+h+`]}]}}`))
 			return f
 		}
 		d := New(Config{Files: []*File{parse(hooks.LayerUser, c.a), parse(c.second, c.b)}})
@@ -218,8 +218,8 @@ func TestDedupeTable(t *testing.T) {
 		}
 	}
 	// A repository's env block makes another command of the same words.
-	u, _ := ParseFile("/u", hooks.LayerProject, []byte(`{"env":{"A":"1"},"hooks":{"Stop":[{"hooks":[`+cmd+`]}]}}`))
-	l, _ := ParseFile("/l", hooks.LayerLocal, []byte(`{"hooks":{"Stop":[{"hooks":[`+cmd+`]}]}}`))
+	u, _ := parseFile("/u", hooks.LayerProject, []byte(`{"env":{"A":"1"},"hooks":{"Stop":[{"hooks":[`+cmd+`]}]}}`))
+	l, _ := parseFile("/l", hooks.LayerLocal, []byte(`{"hooks":{"Stop":[{"hooks":[`+cmd+`]}]}}`))
 	if got := len(New(Config{Files: []*File{u, l}}).Match(&hooks.Call{Event: hooks.Stop})); got != 2 {
 		t.Errorf("with another environment: %d", got)
 	}
@@ -228,7 +228,7 @@ func TestDedupeTable(t *testing.T) {
 // Which variables which event's hooks get, and what of the agent's own is not
 // theirs: another session's, an exporter's, a provider's.
 func TestEnvironmentTable(t *testing.T) {
-	f, _ := ParseFile("/f", hooks.LayerUser, []byte(one("Stop", "x")))
+	f, _ := parseFile("/f", hooks.LayerUser, []byte(one("Stop", "x")))
 	inherited := hooks.Environ{
 		"PATH=/bin", "GH_TOKEN=kept", "OTEL_EXPORTER_OTLP_HEADERS=x", "ANTHROPIC_API_KEY=x",
 		"CLAUDE_ENV_FILE=/other", "CLAUDE_PLUGIN_ROOT=/other", "CLAUDE_PLUGIN_DATA=/other", "CLAUDE_PLUGIN_OPTION_A=x", "CLAUDE_EFFORT=x", "CLAUDE_PID=1",
@@ -295,7 +295,7 @@ func TestIfTable(t *testing.T) {
 	}
 	// On any other event such a handler never runs.
 	for _, ev := range heard() {
-		f, _ := ParseFile("/f", hooks.LayerUser, []byte(`{"hooks":{"`+string(ev)+`":[{"hooks":[{"type":"command","command":"x","if":"Bash"}]}]}}`))
+		f, _ := parseFile("/f", hooks.LayerUser, []byte(`{"hooks":{"`+string(ev)+`":[{"hooks":[{"type":"command","command":"x","if":"Bash"}]}]}}`))
 		if got := f.Handlers[0].Why == ""; got != isToolEvent(ev) {
 			t.Errorf("%s: %v", ev, got)
 		}
@@ -325,7 +325,7 @@ func TestSubjectTable(t *testing.T) {
 // Where a hook runs when its directory is gone: the project, home, and the
 // system's directory for temporary files.
 func TestFallbackDirectories(t *testing.T) {
-	f, _ := ParseFile("/f", hooks.LayerUser, []byte(one("Stop", "x")))
+	f, _ := parseFile("/f", hooks.LayerUser, []byte(one("Stop", "x")))
 	d := New(Config{Files: []*File{f}, Home: "/home/u"})
 	p, err := d.process(&hooks.Job{Call: &hooks.Call{Event: hooks.Stop, Cwd: "/gone", ProjectDir: "/p"}, Handler: f.Handlers[0]})
 	if err != nil {
@@ -339,7 +339,7 @@ func TestFallbackDirectories(t *testing.T) {
 // Every event of the vendor's either comes here or is told why not.
 func TestEveryEventIsSaid(t *testing.T) {
 	for _, ev := range vendorEvents {
-		f, problems := ParseFile("/f", hooks.LayerUser, []byte(one(string(ev), "x")))
+		f, problems := parseFile("/f", hooks.LayerUser, []byte(one(string(ev), "x")))
 		if why := hooks.Absent(ev); why != "" {
 			if len(f.Handlers) != 0 || !strings.Contains(fmt.Sprint(problems), why) {
 				t.Errorf("%s: %v", ev, problems)

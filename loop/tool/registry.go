@@ -80,26 +80,6 @@ func (r *Registry) Get(name string) (Tool, bool) {
 	return r.tools[i].Tool, true
 }
 
-// Len returns the number of tools.
-func (r *Registry) Len() int {
-	if r == nil {
-		return 0
-	}
-	return len(r.tools)
-}
-
-// Specs returns the tools' descriptions in the order of their names.
-func (r *Registry) Specs() []Spec {
-	if r == nil {
-		return nil
-	}
-	specs := make([]Spec, len(r.tools))
-	for i, t := range r.tools {
-		specs[i] = t.Spec()
-	}
-	return specs
-}
-
 // Names returns the tools' names in order.
 func (r *Registry) Names() []string {
 	if r == nil {

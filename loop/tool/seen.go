@@ -26,12 +26,8 @@ func (s *Seen) NoteSum(path string, sum [sha256.Size]byte) {
 	s.files[path] = sum
 }
 
-// Known reports whether the file was seen, and whether data is that version.
-func (s *Seen) Known(path string, data []byte) (seen, same bool) {
-	return s.KnownSum(path, sha256.Sum256(data))
-}
-
-// KnownSum is Known for a content whose sum is at hand.
+// KnownSum reports whether the file was seen, and whether the content with that
+// sum is the version that was.
 func (s *Seen) KnownSum(path string, sum [sha256.Size]byte) (seen, same bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

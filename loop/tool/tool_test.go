@@ -2,6 +2,7 @@ package tool_test
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"os"
@@ -40,7 +41,7 @@ func TestRegistry(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, r.Names()); diff != "" || r.Len() != 4 {
+		if diff := cmp.Diff(want, r.Names()); diff != "" {
 			t.Error(diff)
 		}
 		for i, s := range r.Schemas() {
@@ -68,7 +69,7 @@ func TestRegistry(t *testing.T) {
 		}
 	}
 	var none *tool.Registry
-	if _, ok := none.Get("a"); ok || none.Len() != 0 || none.Schemas() != nil || none.Names() != nil || none.Specs() != nil {
+	if _, ok := none.Get("a"); ok || none.Schemas() != nil || none.Names() != nil {
 		t.Error("a nil registry has tools")
 	}
 }
@@ -367,14 +368,14 @@ func itoa(n uintptr) string {
 
 func TestSeen(t *testing.T) {
 	s := tool.NewSeen()
-	if seen, same := s.Known("a", nil); seen || same {
+	if seen, same := s.KnownSum("a", sha256.Sum256(nil)); seen || same {
 		t.Error("an empty memory knows a file")
 	}
 	s.Note("a", []byte("1"))
-	if seen, same := s.Known("a", []byte("1")); !seen || !same {
+	if seen, same := s.KnownSum("a", sha256.Sum256([]byte("1"))); !seen || !same {
 		t.Error("not known")
 	}
-	if seen, same := s.Known("a", []byte("2")); !seen || same {
+	if seen, same := s.KnownSum("a", sha256.Sum256([]byte("2"))); !seen || same {
 		t.Error("another version counts as seen")
 	}
 }

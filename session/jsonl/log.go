@@ -43,9 +43,6 @@ type Log struct {
 
 var _ session.Log = (*Log)(nil)
 
-// Path returns the name of the log file.
-func (l *Log) Path() string { return l.path }
-
 // Append encodes the payloads behind what waits and gives them their seq and
 // time (UTC, whole milliseconds, as they will be read back). A payload that
 // cannot be encoded leaves nothing of its call in the log.
