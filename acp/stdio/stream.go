@@ -44,6 +44,16 @@ type Options struct {
 	Trace func(dir string, line []byte)
 }
 
+// PromptWriter is a writer that a Stream can write to without waiting.
+type PromptWriter interface {
+	io.Writer
+	// WritePrompt writes as much of p as the peer has room for and returns how much
+	// that was: with a nil error it may be less than all, or nothing. An error means
+	// that this way is not open, not that the writer is broken. It is not called
+	// during Write, nor twice at once.
+	WritePrompt(p []byte) (n int, err error)
+}
+
 // Stream is a connection over a reader and a writer. It implements jsonrpc2.ObjectStream and
 // acp.FrameWriter. ReadObject is for one goroutine at a time; everything else is for any.
 type Stream struct {
@@ -69,6 +79,9 @@ type Stream struct {
 	room    chan struct{} // closed and replaced whenever the queue has shrunk
 	ended   chan struct{} // closed when err is set
 	idle    chan struct{} // closed by the writer when it ends
+	prompt  PromptWriter  // nil where w is none
+	began   time.Time
+	last    time.Duration // when the newest message came, since began
 }
 
 var (
@@ -100,6 +113,8 @@ func NewStream(r io.Reader, w io.Writer, opts Options) *Stream {
 		ended: make(chan struct{}),
 		idle:  make(chan struct{}),
 	}
+	s.prompt, _ = w.(PromptWriter)
+	s.began, s.last = time.Now(), -silence
 	go s.write() // ended by Close or a write error
 	return s
 }
@@ -221,12 +236,39 @@ func (s *Stream) queue(frame []byte, newline bool) error {
 			s.opts.Trace(Out, bytes.TrimSuffix(line, []byte("\n")))
 		}
 	}
+	first := len(s.pending)+s.writing == 0
 	s.pending = append(s.pending, frame...)
 	if newline {
 		s.pending = append(s.pending, '\n')
 	}
-	s.kick()
+	if s.prompt == nil || !s.writtenPromptly(first) {
+		s.kick()
+	}
 	return nil
+}
+
+// silence is how long nothing must have come for the next message to be written by
+// who brings it.
+const silence = 50 * time.Microsecond
+
+// maxPrompt is the most that is written without the writer.
+const maxPrompt = 64 << 10
+
+// writtenPromptly writes what is pending and reports whether that was all of it.
+// first: nothing was queued before. s.mu is held.
+func (s *Stream) writtenPromptly(first bool) bool {
+	now := time.Since(s.began)
+	quiet := now-s.last >= silence
+	s.last = now
+	if !first || !quiet || len(s.pending) > maxPrompt {
+		return false
+	}
+	n, err := s.prompt.WritePrompt(s.pending)
+	if err != nil {
+		s.prompt = nil // what is wrong with it, if anything, the writer will find
+	}
+	s.pending = append(s.pending[:0], s.pending[n:]...)
+	return len(s.pending) == 0
 }
 
 // kick wakes the writer.

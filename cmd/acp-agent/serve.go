@@ -42,7 +42,7 @@ func (a *app) serve(ctx context.Context) error {
 	ag := agent.New(rt.agentConfig())
 	var mux acp.Mux
 	ag.Register(&mux)
-	stream := stdio.NewStream(a.stdin, a.stdout, opts)
+	stream := stdio.NewStream(a.stdin, protocolOut(a.stdout), opts)
 	err = acp.Serve(ctx, stream, &mux, acp.ServeOptions{OnConn: ag.Attach, Logger: rt.log})
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, io.EOF) {
 		rt.log.Info("the connection broke", "error", err)
