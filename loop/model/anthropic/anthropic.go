@@ -120,7 +120,7 @@ func New(cfg Config) (*Client, error) {
 		cfg.IdleTimeout = wire.DefaultIdleTimeout
 	}
 	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = http.DefaultClient
+		cfg.HTTPClient = wire.DefaultClient()
 	}
 	if cfg.now == nil {
 		cfg.now = time.Now

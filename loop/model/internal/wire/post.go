@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -56,6 +57,10 @@ func (p *Poster) Post(ctx context.Context, parts ...[]byte) (*http.Response, err
 	return BoundErrors(req, p.client.Do)
 }
 
+// oneWrite is the size of a body below which it goes out with its header: net/http
+// writes the header by itself before any body but a reader of bytes.
+const oneWrite = 32 << 10
+
 // SetBody gives a request its body, in parts, whose bytes must not change until
 // the request has ended.
 func SetBody(req *http.Request, parts [][]byte) {
@@ -63,17 +68,60 @@ func SetBody(req *http.Request, parts [][]byte) {
 	for _, part := range parts {
 		req.ContentLength += int64(len(part))
 	}
+	if len(parts) > 1 && req.ContentLength < oneWrite {
+		parts = [][]byte{bytes.Join(parts, nil)}
+	}
 	// A redirect within the origin sends it again.
 	req.GetBody = func() (io.ReadCloser, error) {
-		readers := make([]io.Reader, len(parts))
-		for i, part := range parts {
-			readers[i] = bytes.NewReader(part)
+		if len(parts) == 1 {
+			return io.NopCloser(bytes.NewReader(parts[0])), nil
 		}
-		return io.NopCloser(io.MultiReader(readers...)), nil
+		return io.NopCloser(&partsReader{rest: parts}), nil
 	}
 	if req.ContentLength > 0 {
 		req.Body, _ = req.GetBody()
 	}
+}
+
+// partsReader reads parts in a row. Unlike io.MultiReader's it has no WriteTo, for
+// which net/http would make a buffer of 32 KB to see that nothing is left.
+type partsReader struct {
+	rest [][]byte
+	at   int // in the first of them
+}
+
+// Read implements io.Reader.
+func (r *partsReader) Read(p []byte) (int, error) {
+	for len(r.rest) > 0 && r.at == len(r.rest[0]) {
+		r.rest, r.at = r.rest[1:], 0
+	}
+	if len(r.rest) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.rest[0][r.at:])
+	r.at += n
+	return n, nil
+}
+
+// len is how many bytes are left, take takes them all.
+func (r *partsReader) len() int64 {
+	n := int64(-r.at)
+	for _, part := range r.rest {
+		n += int64(len(part))
+	}
+	return n
+}
+
+func (r *partsReader) take() net.Buffers {
+	bufs := make(net.Buffers, 0, len(r.rest))
+	for i, part := range r.rest {
+		if i == 0 {
+			part = part[r.at:]
+		}
+		bufs = append(bufs, part)
+	}
+	r.rest, r.at = nil, 0
+	return bufs
 }
 
 // Get asks for the address itself.

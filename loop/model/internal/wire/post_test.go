@@ -1,12 +1,17 @@
 package wire
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/iotest"
 )
 
 func poster(t *testing.T, base string) *Poster {
@@ -47,6 +52,73 @@ func TestPostSendsBodyHeaderAndQuery(t *testing.T) {
 			if v := strings.Join(got.Header[k], ","); v != want {
 				t.Errorf("%s is %q, want %q", k, v, want)
 			}
+		}
+	}
+}
+
+// countedConn counts writes.
+type countedConn struct {
+	net.Conn
+	writes *atomic.Int32
+}
+
+func (c countedConn) Write(b []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(b)
+}
+
+func (c countedConn) ReadFrom(r io.Reader) (int64, error) {
+	c.writes.Add(1)
+	return c.Conn.(io.ReaderFrom).ReadFrom(r)
+}
+
+// A small request is one write, its header included, a large one two.
+func TestPostWritesOnce(t *testing.T) {
+	var got atomic.Value
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		got.Store(string(body))
+	}))
+	defer s.Close()
+	var writes atomic.Int32
+	tr := DefaultClient().Transport.(*http.Transport).Clone()
+	dial := tr.DialContext
+	tr.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := dial(ctx, network, addr)
+		return countedConn{c, &writes}, err
+	}
+	client := &http.Client{Transport: tr}
+	defer client.CloseIdleConnections()
+	addr, err := ParseAddress("test", s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPoster(client, addr, "things", http.Header{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, sizes := range [][]int{{10}, {10, 20_000, 2}, {0, 5}, {100, oneWrite, 0, 300_000, 2}} {
+		var parts [][]byte
+		total := 0
+		for i, n := range sizes {
+			parts = append(parts, bytes.Repeat([]byte{byte('a' + i)}, n))
+			total += n
+		}
+		writes.Store(0)
+		res, err := p.Post(t.Context(), parts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got.Load() != string(bytes.Join(parts, nil)) {
+			t.Errorf("%v: another body arrived", sizes)
+		}
+		want := int32(1)
+		if total >= oneWrite {
+			want = 2
+		}
+		if n := writes.Load(); n != want {
+			t.Errorf("%v: %d writes, want %d", sizes, n, want)
 		}
 	}
 }
@@ -94,5 +166,27 @@ func TestPostReadsFailuresInBounds(t *testing.T) {
 	}
 	if body, err := io.ReadAll(res.Body); len(body) != maxErrorBody || err != nil {
 		t.Errorf("%d bytes, %v", len(body), err)
+	}
+}
+
+// The parts of a body are read alike in whatever pieces, and all at once.
+func TestPartsReader(t *testing.T) {
+	parts := [][]byte{nil, []byte("abc"), {}, []byte("defgh"), []byte("i")}
+	for n := 1; n < 12; n++ {
+		if err := iotest.TestReader(&partsReader{rest: parts}, []byte("abcdefghi")); err != nil {
+			t.Fatal(err)
+		}
+		r := &partsReader{rest: parts}
+		head := make([]byte, n)
+		got, _ := io.ReadFull(r, head)
+		if left := r.len(); left != int64(9-got) {
+			t.Errorf("after %d: %d are left", got, left)
+		}
+		rest := r.take()
+		var b bytes.Buffer
+		b.Write(head[:got])
+		if _, err := rest.WriteTo(&b); err != nil || b.String() != "abcdefghi" || r.len() != 0 {
+			t.Errorf("after %d: %q, %v, %d are left", got, b.String(), err, r.len())
+		}
 	}
 }

@@ -33,8 +33,14 @@ type SSE struct {
 	begun bool
 }
 
+// A stream is read into minRead bytes, into maxRead as soon as it fills them.
+const (
+	minRead = 4 << 10
+	maxRead = 16 << 10
+)
+
 // NewSSE returns a reader of the stream r.
-func NewSSE(r io.Reader) *SSE { return &SSE{r: r, buf: make([]byte, 16<<10)} }
+func NewSSE(r io.Reader) *SSE { return &SSE{r: r, buf: make([]byte, minRead)} }
 
 // Next returns the next event's data and type; both are valid until the next
 // call. last is set for an event that the end of the stream cut. At the end err
@@ -158,6 +164,9 @@ func (s *SSE) fill() {
 	for range 100 {
 		n, err := s.r.Read(s.buf[s.end:])
 		s.end += n
+		if s.end == len(s.buf) && s.end < maxRead {
+			s.buf = append(make([]byte, 0, maxRead), s.buf...)[:maxRead]
+		}
 		if err != nil {
 			s.err = err
 		}
