@@ -133,19 +133,24 @@ func (s *Session) capped() bool {
 
 // injectedType names the event that a hook's text becomes.
 func injectedType(ev hooks.Event, dialect, kind string) session.Type {
-	switch {
-	case ev == hooks.Elicitation || ev == hooks.ElicitationResult:
+	if ev == hooks.Elicitation || ev == hooks.ElicitationResult {
 		return session.TypeElicitAnswered
-	case kind == "feedback" && dialect == "claude-code":
-		return session.TypeContextMessage
-	case kind == "reason" && (ev == hooks.Stop || ev == hooks.SubagentStop):
-		return session.TypeSteeringMessage
-	case kind == "reason" && ev == hooks.PreToolUse:
-		return session.TypeToolResult
-	case kind == "reason" && ev == hooks.UserPromptSubmit:
-		return session.TypeTurnEnd
-	case kind == "feedback":
-		return session.TypeToolResult
+	}
+	switch kind {
+	case "feedback":
+		if dialect != "claude-code" {
+			return session.TypeToolResult
+		}
+	case "reason":
+		switch ev {
+		case hooks.Stop, hooks.SubagentStop:
+			return session.TypeSteeringMessage
+		case hooks.PreToolUse, hooks.PermissionRequest:
+			return session.TypeToolResult
+		case hooks.UserPromptSubmit, hooks.UserPromptExpand, hooks.PostToolBatch:
+			return session.TypeTurnEnd
+		}
+		return session.TypeNotice // the person is told why nothing came of it
 	}
 	return session.TypeContextMessage
 }
