@@ -63,7 +63,9 @@ func (ts *transcripts) open(dialect string) (*transcript, error) {
 	if ts.cfg.TranscriptDir == "" || ts.cfg.Transcribers == nil || ts.cfg.History == nil {
 		return nil, nil
 	}
-	tr := ts.cfg.Transcribers(dialect, ts.meta)
+	meta := ts.meta
+	meta.GitBranch = gitBranch(meta.Cwd)
+	tr := ts.cfg.Transcribers(dialect, meta)
 	if tr == nil {
 		return nil, nil
 	}
@@ -85,6 +87,33 @@ func (ts *transcripts) open(dialect string) (*transcript, error) {
 		return nil, fmt.Errorf("writing the transcript %s: %w", path, err)
 	}
 	return f, nil
+}
+
+// gitBranch is the branch that is checked out in the directory: "HEAD" when none
+// is, "" outside a repository. It is read without git, which may not be there.
+func gitBranch(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		git := filepath.Join(dir, ".git")
+		if text, err := os.ReadFile(git); err == nil {
+			// A linked worktree has a file that names its directory.
+			at, ok := strings.CutPrefix(strings.TrimSpace(string(text)), "gitdir: ")
+			if !ok {
+				return ""
+			}
+			if git = at; !filepath.IsAbs(git) {
+				git = filepath.Join(dir, git)
+			}
+		}
+		if head, err := os.ReadFile(filepath.Join(git, "HEAD")); err == nil {
+			if branch, ok := strings.CutPrefix(strings.TrimSpace(string(head)), "ref: refs/heads/"); ok {
+				return branch
+			}
+			return "HEAD"
+		}
+		if filepath.Dir(dir) == dir {
+			return ""
+		}
+	}
 }
 
 // add takes an event that is durable.

@@ -1,6 +1,8 @@
 package loop
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"acp-agent/hooks"
@@ -40,5 +42,32 @@ func TestTranscriptEntriesKnowTheHookEvent(t *testing.T) {
 		if got := x.of(session.Event{Data: tc.data}); len(got) != 1 || got[0].Event != tc.want {
 			t.Errorf("%T: %+v, want event %q", tc.data, got, tc.want)
 		}
+	}
+}
+
+func TestGitBranch(t *testing.T) {
+	root := t.TempDir()
+	write := func(path, text string) {
+		path = filepath.Join(root, filepath.FromSlash(path))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("repo/.git/HEAD", "ref: refs/heads/feature/x\n")
+	write("repo/sub/file", "")
+	write("loose/.git/HEAD", "0123456789abcdef0123456789abcdef01234567\n")
+	write("repo/.git/worktrees/w/HEAD", "ref: refs/heads/w\n")
+	write("w/.git", "gitdir: ../repo/.git/worktrees/w\n")
+	write("broken/.git", "nothing\n")
+	for dir, want := range map[string]string{"repo": "feature/x", "repo/sub": "feature/x", "loose": "HEAD", "w": "w", "broken": ""} {
+		if got := gitBranch(filepath.Join(root, dir)); got != want {
+			t.Errorf("%s: %q, want %q", dir, got, want)
+		}
+	}
+	if got := gitBranch(root); got != "" && got != gitBranch(filepath.Dir(root)) {
+		t.Errorf("no repository: %q", got)
 	}
 }
