@@ -31,8 +31,8 @@ type Entry struct {
 	Seq uint64
 	// TurnID is the turn's UUID.
 	TurnID string
-	// MessageID groups the entries of one assistant message; Last marks the
-	// final entry of the message, which carries Usage and StopReason.
+	// MessageID groups the entries of one assistant message, each of which has
+	// the message's Usage and StopReason; Last marks the final one.
 	MessageID  string
 	Last       bool
 	StopReason string // end_turn, tool_use, max_tokens

@@ -251,6 +251,9 @@ func texts(e hooks.Entry, kind hooks.EntryKind, content []session.Block) []hooks
 
 func (x *entries) assistant(e hooks.Entry, d *session.AssistantMessage) []hooks.Entry {
 	e.MessageID, e.Model = d.Message.ID, d.Message.Source.Model
+	if u := d.Usage; u != nil {
+		e.Usage = hooks.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens, CacheWrite: u.CacheWriteTokens, Reasoning: u.ReasoningTokens}
+	}
 	switch d.Stop {
 	case session.FinishToolCalls:
 		e.StopReason = "tool_use"
@@ -281,9 +284,6 @@ func (x *entries) assistant(e hooks.Entry, d *session.AssistantMessage) []hooks.
 	}
 	if n := len(out); n > 0 {
 		out[n-1].Last = true
-		if u := d.Usage; u != nil {
-			out[n-1].Usage = hooks.Usage{Input: u.InputTokens, Output: u.OutputTokens, CacheRead: u.CacheReadTokens, CacheWrite: u.CacheWriteTokens, Reasoning: u.ReasoningTokens}
-		}
 	}
 	return out
 }

@@ -71,3 +71,16 @@ func TestGitBranch(t *testing.T) {
 		t.Errorf("no repository: %q", got)
 	}
 }
+
+// Each entry of a message has its usage: some readers count the first, some the last.
+func TestTranscriptEntriesHaveTheMessagesUsage(t *testing.T) {
+	var x entries
+	got := x.of(session.Event{Data: &session.AssistantMessage{
+		Message: session.LoggedMessage{ID: "m", Content: []session.Block{{Type: session.BlockReasoning, Text: "hm"}, session.Text("ok")}},
+		Usage:   &session.Usage{InputTokens: 3, OutputTokens: 2}, Stop: session.FinishStop,
+	}})
+	want := hooks.Usage{Input: 3, Output: 2}
+	if len(got) != 2 || got[0].Usage != want || got[1].Usage != want || got[0].Last || !got[1].Last {
+		t.Errorf("%+v", got)
+	}
+}

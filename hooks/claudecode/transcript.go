@@ -134,8 +134,9 @@ func (t *transcriber) context(dst []byte, e *hooks.Entry) []byte {
 	}, nil)
 }
 
-// assistant writes one content block; the blocks of a message share its id. The
-// message's usage stands on its last line only, so that adding up is right.
+// assistant writes one content block; the blocks of a message share its id and
+// each line has the message's whole usage: readers count an id once, and many
+// the first time they see it (claude-code#87303, measured with 2.1.228).
 func (t *transcriber) assistant(dst []byte, e *hooks.Entry) []byte {
 	return t.line(dst, e, "assistant", func(w *hooks.ObjectWriter) {
 		w.Object("message", func(w *hooks.ObjectWriter) {

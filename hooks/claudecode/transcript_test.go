@@ -21,14 +21,15 @@ func TestTranscript(t *testing.T) {
 	old := "x\n"
 	done.Response, _ = json.Marshal(hooks.EditResponse{Path: "/home/u/my.proj/a", OldString: "x", NewString: "y", Original: &old})
 	failed := hooks.Tool{Name: "bash", CallID: "c2", Output: "boom", ExitCode: exitCode(1)}
+	usage := hooks.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}
 	entries := []hooks.Entry{
 		{Kind: hooks.EntryTurnStart, Seq: 1},
 		{Kind: hooks.EntryUser, Seq: 2, Text: "do <it> é", Mode: "default"},
 		{Kind: hooks.EntryContext, Seq: 3, Text: "ctx", Event: hooks.UserPromptSubmit},
 		{Kind: hooks.EntryContext, Seq: 3, Text: "be <brief>"},
-		{Kind: hooks.EntryReasoning, Seq: 4, MessageID: "M", Text: "hm", Signature: "sig"},
-		{Kind: hooks.EntryText, Seq: 4, MessageID: "M", Text: "ok"},
-		{Kind: hooks.EntryToolUse, Seq: 4, MessageID: "M", Tool: tool, Last: true, StopReason: "tool_use", Usage: hooks.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}},
+		{Kind: hooks.EntryReasoning, Seq: 4, MessageID: "M", Text: "hm", Signature: "sig", StopReason: "tool_use", Usage: usage},
+		{Kind: hooks.EntryText, Seq: 4, MessageID: "M", Text: "ok", StopReason: "tool_use", Usage: usage},
+		{Kind: hooks.EntryToolUse, Seq: 4, MessageID: "M", Tool: tool, Last: true, StopReason: "tool_use", Usage: usage},
 		{Kind: hooks.EntryToolResult, Seq: 5, Tool: &done},
 		{Kind: hooks.EntryToolResult, Seq: 6, Tool: &failed},
 		{Kind: hooks.EntrySteering, Seq: 7, Text: "go on", Event: hooks.Stop},
