@@ -29,6 +29,8 @@ type lines struct {
 	log  *slog.Logger
 	rest []byte // of the line being passed on
 
+	reading sync.Mutex // guards r and rest
+
 	mu   sync.Mutex
 	junk int
 	said string // the first line that was passed over
@@ -44,6 +46,8 @@ func newLines(f *os.File, log *slog.Logger) *lines {
 
 // Read implements io.Reader. It is called by one goroutine, the SDK's.
 func (l *lines) Read(p []byte) (int, error) {
+	l.reading.Lock()
+	defer l.reading.Unlock()
 	for len(l.rest) == 0 {
 		line, err := l.line()
 		if message(line) {
@@ -114,5 +118,17 @@ func (l *lines) Close() error {
 
 func (l *lines) end() { l.once.Do(func() { close(l.over) }) }
 
-// drained waits until what the process left in the pipe has been read.
-func (l *lines) drained() { <-l.over }
+// drained waits until what the process left in the pipe has been read. The SDK
+// may have closed its end before, when the process no longer took its requests;
+// what it did not read may say why.
+func (l *lines) drained() {
+	<-l.over
+	l.reading.Lock()
+	defer l.reading.Unlock()
+	for {
+		line, err := l.line()
+		if len(bytes.TrimSpace(line)) > 0 && !message(line) && !l.skip(line) || err != nil {
+			return
+		}
+	}
+}

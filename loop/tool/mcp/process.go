@@ -27,7 +27,7 @@ const (
 	stdinGrace = 700 * time.Millisecond
 	termGrace  = 400 * time.Millisecond
 	leftGrace  = 200 * time.Millisecond
-	drainDelay = 100 * time.Millisecond
+	drainDelay = 400 * time.Millisecond
 )
 
 // process is a running stdio server. It is not the SDK's CommandTransport, which
