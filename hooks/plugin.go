@@ -68,7 +68,9 @@ func Inside(dir, path string) bool {
 
 // realPath resolves the links of the part of a path that exists.
 func realPath(path string) string {
-	path = filepath.Clean(path)
+	if abs, err := filepath.Abs(path); err == nil {
+		path = abs // cleaned, too
+	}
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real
 	}

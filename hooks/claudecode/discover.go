@@ -92,7 +92,7 @@ func (s *search) user() {
 	if dir == "" {
 		return
 	}
-	s.config, s.userLayer = dir, hooks.LayerUser
+	s.config, s.userLayer, s.usual = dir, hooks.LayerUser, !moved
 	if moved && s.inRepository(dir) {
 		s.userLayer = hooks.LayerProject
 		s.problem(dir, "CLAUDE_CONFIG_DIR leads into this project, so what is there needs the project's trust (`acp-agent hooks trust`)")
@@ -100,7 +100,13 @@ func (s *search) user() {
 	s.add(filepath.Join(dir, "settings.json"), &File{Layer: s.userLayer}, false)
 }
 
+// inRepository reports whether the repository at hand may have written what lies
+// in dir. What lies in ~/.claude is the person's, also where that is a repository
+// of theirs, or a link into one.
 func (s *search) inRepository(dir string) bool {
+	if s.userLayer == hooks.LayerUser && s.usual && hooks.Inside(s.config, dir) {
+		return false
+	}
 	return s.o.Cwd != "" && hooks.FromRepository(dir, hooks.RepositoryRoot(s.o.Cwd), s.o.Home)
 }
 
@@ -131,8 +137,17 @@ func configDir(o DiscoverOptions) (dir string, moved bool) {
 	if dir == "" {
 		return usual, false
 	}
-	dir = expandHome(dir, o.Home)
-	return dir, filepath.Clean(dir) != usual
+	dir = absPath(expandHome(dir, o.Home))
+	return dir, dir != usual
+}
+
+// absPath makes a path of the environment one that means the same everywhere,
+// also to who asks whether it leads into a repository.
+func absPath(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 func expandHome(path, home string) string {
@@ -157,6 +172,7 @@ type search struct {
 	watch     *hooks.Watch
 	config    string      // the person's directory
 	userLayer hooks.Layer // of what is in it
+	usual     bool        // it is ~/.claude
 	seen      map[string]bool
 	files     []*File
 	problems  []hooks.Problem

@@ -3,6 +3,7 @@ package claudecode
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -324,5 +325,62 @@ func TestOfferedPluginsAreTrustedApart(t *testing.T) {
 	}
 	if left := s.Held(); len(left) != 1 || left[0].Place.File != held[1].Place.File {
 		t.Errorf("%+v", left)
+	}
+}
+
+// Who works on their own ~/.claude, or on the repository that it is a link into,
+// has the plugins that they have elsewhere.
+func TestOwnConfigDirIsARepository(t *testing.T) {
+	for _, linked := range []bool{false, true} {
+		m := newMachine(t)
+		if m.opts.Cwd = filepath.Join(m.home, ".claude"); linked {
+			m.opts.Cwd = filepath.Join(m.root, "dotfiles")
+			if err := os.MkdirAll(filepath.Join(m.opts.Cwd, "claude"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.RemoveAll(filepath.Join(m.home, ".claude")); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(filepath.Join(m.opts.Cwd, "claude"), filepath.Join(m.home, ".claude")); err != nil {
+				t.Skip(err)
+			}
+		}
+		write(t, filepath.Join(m.opts.Cwd, ".git", "HEAD"), "")
+		m.install("guard@acme", "", map[string]string{"hooks/hooks.json": one("Stop", "guard")})
+		write(t, m.config("settings.json"), enable("guard@acme", true))
+		if got, _ := m.states(); got != "plugin:guard" {
+			t.Errorf("linked %v: %s", linked, got)
+		}
+	}
+}
+
+// Where plugins lie may be written down in the repository itself, moved there by a
+// variable: then also the plugin that the person or the administrator has switched
+// on by name has what the repository says it has.
+func TestPluginsRootInRepository(t *testing.T) {
+	for _, by := range []string{"user", "managed"} {
+		for _, moved := range []string{"CLAUDE_CODE_PLUGIN_CACHE_DIR", "CLAUDE_CONFIG_DIR"} {
+			if by == "user" && moved == "CLAUDE_CONFIG_DIR" {
+				continue // then there is no word of the person's
+			}
+			m := newMachine(t)
+			theirs := filepath.Join(m.cwd, "conf")
+			root := theirs
+			if moved == "CLAUDE_CONFIG_DIR" {
+				root = filepath.Join(theirs, "plugins")
+			}
+			elsewhere := filepath.Join(m.root, "downloads", "guard")
+			write(t, filepath.Join(elsewhere, "hooks", "hooks.json"), one("Stop", "evil"))
+			write(t, filepath.Join(root, "installed_plugins.json"), fmt.Sprintf(`{"plugins":{"guard@acme":[{"scope":"user","installPath":%q}]}}`, elsewhere))
+			if by == "user" {
+				write(t, m.config("settings.json"), enable("guard@acme", true))
+			} else {
+				write(t, filepath.Join(m.opts.ManagedDir, "managed-settings.json"), enable("guard@acme", true))
+			}
+			m.opts.Env = m.opts.Env.Set(moved, theirs)
+			if got, _ := m.states(); got != "project-plugin:evil/held" {
+				t.Errorf("%s, %s: %s", by, moved, got)
+			}
+		}
 	}
 }

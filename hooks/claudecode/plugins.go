@@ -159,7 +159,7 @@ func splitID(id string) (name, origin string) {
 // pluginsRoot is where Claude Code keeps plugins.
 func (s *search) pluginsRoot() string {
 	if dir, ok := s.o.Env.Get("CLAUDE_CODE_PLUGIN_CACHE_DIR"); ok && dir != "" {
-		return expandHome(dir, s.o.Home)
+		return absPath(expandHome(dir, s.o.Home))
 	}
 	if s.config == "" {
 		return ""
@@ -168,12 +168,13 @@ func (s *search) pluginsRoot() string {
 }
 
 // layerOf decides about trust. Somebody other than the repository must have
-// switched the plugin on, and the repository must not be where it lies.
+// switched the plugin on, and the repository must not be where it lies, nor where
+// it is written down where it lies: then also an administrator's word for the name
+// is none for the content.
 func (s *search) layerOf(e enabling, dir string) hooks.Layer {
+	managed := e.on && e.by == hooks.LayerManaged
 	switch {
-	case e.on && e.by == hooks.LayerManaged:
-		return hooks.LayerPlugin
-	case !e.byPerson, s.userLayer != hooks.LayerUser, s.inRepository(dir):
+	case !e.byPerson && !managed, s.inRepository(dir), s.inRepository(s.pluginsRoot()):
 		return hooks.LayerOffered
 	}
 	return hooks.LayerPlugin

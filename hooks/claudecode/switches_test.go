@@ -214,11 +214,12 @@ func TestConfigDirInRepository(t *testing.T) {
 	write(t, filepath.Join(dir, "plugins", "installed_plugins.json"), fmt.Sprintf(`{"plugins":{"x@m":[{"scope":"user","installPath":%q}]}}`, filepath.Join(dir, "x")))
 	write(t, filepath.Join(dir, "x", "hooks", "hooks.json"), one("Stop", "plugged"))
 	p.opts.Extra = []string{write(t, filepath.Join(p.root, "named.json"), one("Stop", "named"))}
-	for _, env := range []bool{true, false} {
-		if p.opts.ConfigDir = ""; env {
-			p.opts.Env = p.opts.Env.Set("CLAUDE_CONFIG_DIR", dir)
-		} else {
-			p.opts.ConfigDir = dir
+	t.Chdir(p.repo)
+	usual := p.opts.Env
+	for _, c := range []struct{ env, option string }{{env: dir}, {env: "conf"}, {env: "./x/../conf/"}, {option: dir}, {option: "conf"}} {
+		p.opts.ConfigDir, p.opts.Env = c.option, usual
+		if c.env != "" {
+			p.opts.Env = usual.Set("CLAUDE_CONFIG_DIR", c.env)
 		}
 		files, problems := Discover(p.opts)
 		if len(problems) != 1 || !strings.Contains(problems[0].Text, "CLAUDE_CONFIG_DIR leads into this project") {

@@ -134,7 +134,10 @@ func (d *finder) user(o DiscoverOptions) string {
 	if home == "" {
 		return ""
 	}
-	if filepath.Clean(home) != usual && o.Cwd != "" && hooks.FromRepository(home, hooks.RepositoryRoot(o.Cwd), o.Home) {
+	if abs, err := filepath.Abs(home); err == nil {
+		home = abs
+	}
+	if home != usual && o.Cwd != "" && hooks.FromRepository(home, hooks.RepositoryRoot(o.Cwd), o.Home) {
 		d.problems = append(d.problems, hooks.Problem{File: home, Text: "CODEX_HOME leads into this project, so what is there needs the project's trust (`acp-agent hooks trust`)"})
 		d.layer(home, hooks.LayerProject)
 		return ""

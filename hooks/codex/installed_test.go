@@ -145,10 +145,14 @@ func TestCodexHomeInRepository(t *testing.T) {
 		"repo/conf/plugins/cache/m/p/1.0.0/hooks/hooks.json":          command("plugged"),
 		"extra.json": command("extra"),
 	})
-	o.CodexHome, o.Extra = filepath.Join(root, "repo", "conf"), []string{"../../extra.json"}
-	got, problems := list(t, o)
-	if got != "theirs/project/off extra/explicit" || len(problems) != 1 || !strings.Contains(problems[0].Text, "CODEX_HOME leads into this project") {
-		t.Errorf("%s %v", got, problems)
+	t.Chdir(filepath.Join(root, "repo"))
+	o.Extra = []string{"../../extra.json"}
+	for _, home := range []string{filepath.Join(root, "repo", "conf"), "conf", "./conf/"} {
+		o.CodexHome = home
+		got, problems := list(t, o)
+		if got != "theirs/project/off extra/explicit" || len(problems) != 1 || !strings.Contains(problems[0].Text, "CODEX_HOME leads into this project") {
+			t.Errorf("%s: %s %v", home, got, problems)
+		}
 	}
 	o.Cwd, o.Extra = filepath.Join(root, "home"), nil
 	if got, _ := list(t, o); got != "theirs/user/off plugged/plugin/off" {

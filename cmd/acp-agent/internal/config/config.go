@@ -268,12 +268,7 @@ func (c *Config) setState(flag string) {
 			dir = filepath.Join(home, "acp-agent")
 		}
 	}
-	if dir != "" {
-		if abs, err := c.env.Abs(dir); err == nil {
-			dir = abs
-		}
-	}
-	c.StateDir = dir
+	c.StateDir = c.env.absolute(dir)
 }
 
 func (c *Config) setLimits() {
@@ -292,8 +287,8 @@ func (c *Config) setHooks(f Flags) {
 	h := &c.file.Hooks
 	c.Hooks = Hooks{
 		Enabled:   !f.NoHooks && !truthy(c.env.Get("ACP_AGENT_NO_HOOKS")) && orTrue(h.Enabled),
-		ClaudeDir: c.env.Expand(first(c.env.Get("CLAUDE_CONFIG_DIR"), c.env.inHome(".claude"))),
-		CodexDir:  c.env.Expand(first(c.env.Get("CODEX_HOME"), c.env.inHome(".codex"))),
+		ClaudeDir: c.env.absolute(first(c.env.Get("CLAUDE_CONFIG_DIR"), c.env.inHome(".claude"))),
+		CodexDir:  c.env.absolute(first(c.env.Get("CODEX_HOME"), c.env.inHome(".codex"))),
 	}
 	c.Hooks.ClaudeFiles = c.paths(f.ClaudeHooks, "ACP_AGENT_CLAUDE_HOOKS", h.ClaudeFiles)
 	c.Hooks.CodexFiles = c.paths(f.CodexHooks, "ACP_AGENT_CODEX_HOOKS", h.CodexFiles)

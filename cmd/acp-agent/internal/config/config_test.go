@@ -280,6 +280,24 @@ func TestWindowsNamesAreFolded(t *testing.T) {
 	}
 }
 
+// A relative directory in the environment is made one that means the same in
+// every session, whatever project that is in.
+func TestHookDirsAreAbsolute(t *testing.T) {
+	t.Chdir(t.TempDir())
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := testEnv(t, "CLAUDE_CONFIG_DIR=c", "CODEX_HOME=./x/")
+	c := mustLoad(t, Flags{}, env)
+	if c.Hooks.ClaudeDir != filepath.Join(here, "c") || c.Hooks.CodexDir != filepath.Join(here, "x") {
+		t.Errorf("%q, %q", c.Hooks.ClaudeDir, c.Hooks.CodexDir)
+	}
+	if c := mustLoad(t, Flags{}, testEnv(t, "CLAUDE_CONFIG_DIR=~/c")); c.Hooks.ClaudeDir != filepath.Join(c.Home(), "c") {
+		t.Errorf("%q", c.Hooks.ClaudeDir)
+	}
+}
+
 func TestHookFilesAddUp(t *testing.T) {
 	env := testEnv(t, "ACP_AGENT_CLAUDE_HOOKS="+strings.Join([]string{"/v1.json", "/v2.json"}, string(os.PathListSeparator)))
 	writeConfig(t, env, "[hooks]\nclaude_files = [\"mine.json\", \"~/more.json\"]\n")

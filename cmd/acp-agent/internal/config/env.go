@@ -94,6 +94,18 @@ func (e Env) xdg(name string) string {
 // Abs makes a path absolute.
 func (e Env) Abs(path string) (string, error) { return filepath.Abs(e.Expand(path)) }
 
+// absolute is Abs of a path that may not be known.
+func (e Env) absolute(path string) string {
+	if path == "" {
+		return ""
+	}
+	abs, err := e.Abs(path)
+	if err != nil {
+		return e.Expand(path)
+	}
+	return abs
+}
+
 // Expand replaces a leading ~/ by the home directory: editors hand arguments on
 // without a shell.
 func (e Env) Expand(path string) string {
