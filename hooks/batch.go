@@ -304,6 +304,7 @@ func (b *batch) deliver(e *entry, out *Outcome) {
 // nameOf is how a handler is called in notices.
 func nameOf(h *Handler) string {
 	cmd, _, more := strings.Cut(h.Describe(), "\n")
+	cmd = Visible(cmd)
 	if short := Head(cmd, 120); short != cmd || more {
 		cmd = short + "…"
 	}
@@ -321,7 +322,7 @@ func failNotice(h *Handler, d Decision, why string) string {
 }
 
 func heldNotice(h *Handler, why string) string {
-	s := nameOf(h) + " of " + h.Place.File + " was not run: " + why + "."
+	s := nameOf(h) + " of " + Visible(h.Place.File) + " was not run: " + why + "."
 	if h.Why == "" && (h.Trust == TrustUntrusted || h.Trust == TrustModified) {
 		s += " Read it, then run `acp-agent hooks trust`."
 	}

@@ -162,6 +162,16 @@ func (s *Set) Has(e Event) bool {
 
 func heldKey(h *Handler) string { return "held " + h.ID() }
 
+// Asked tells the engine that the person is asked about the handlers with these
+// ids: whether they run is no news any more.
+func (s *Set) Asked(ids []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		s.said["asked "+id] = struct{}{}
+	}
+}
+
 // Match implements Engine.
 func (s *Set) Match(c *Call) Batch {
 	if len(s.byEvent[c.Event]) == 0 {
@@ -208,9 +218,9 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 			return
 		}
 		e.held = why
-		if h.Why != "" || h.Trust != TrustRejected && !h.switchedOff() {
-			// Who rejected it, or agreed that it is off, need not be told that it does
-			// not run.
+		if _, asked := s.said["asked "+h.ID()]; h.Why != "" || h.Trust != TrustRejected && !h.switchedOff() && !asked {
+			// Who rejected it, or agreed that it is off, or has the question before
+			// them, need not be told that it does not run.
 			e.note = heldNotice(h, why)
 		}
 	} else if h.Once {

@@ -295,6 +295,11 @@ func TestHeldIsSaidOnceAndApproved(t *testing.T) {
 	if s = mk(); len(s.Held()) != 1 {
 		t.Error("a decision for the session outlived it")
 	}
+	// Whoever has the question before them is not told as well.
+	s.Asked([]string{h.ID()})
+	if out := s.Match(&Call{Event: Stop}).Run(t.Context()); len(out.Runs) != 2 || out.Runs[0].Decision != Held || len(out.Notices) != 1 || strings.Contains(out.Notices[0].Text, "trust") {
+		t.Errorf("asked about: %+v", out)
+	}
 	if err := s.Approve([]string{h.ID()}, true); err != nil {
 		t.Fatal(err)
 	}

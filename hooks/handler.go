@@ -3,6 +3,8 @@ package hooks
 import (
 	"encoding/json"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 )
 
@@ -99,6 +101,9 @@ type Handler struct {
 	Once bool
 	// StatusMessage is what to show while it runs.
 	StatusMessage string
+	// With is what else whoever is to trust it should see: variables that are set
+	// for it, headers that go with a request. Mostly empty.
+	With string
 
 	Place Place
 	// Hash is HashHandler's: the content that trust is given to.
@@ -128,9 +133,22 @@ func (h *Handler) ID() string {
 func (h *Handler) Describe() string {
 	s := h.Command
 	for _, a := range h.Args {
+		if a == "" || strings.ContainsAny(a, " \t\n\"'") {
+			a = strconv.Quote(a)
+		}
 		s += " " + a
 	}
 	return s
+}
+
+// Question is Describe for whoever is to trust the handler: whole, with nothing
+// in it that a screen does not show as it is.
+func (h *Handler) Question() string {
+	s := h.Describe()
+	if h.With != "" {
+		s += "\nwith " + h.With
+	}
+	return Visible(s)
 }
 
 // Problem is a fault in a config file. The rest of the file lives on, unless

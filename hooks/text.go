@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -29,6 +31,30 @@ func ValidText(b []byte) string {
 		return string(b)
 	}
 	return string([]rune(string(b)))
+}
+
+// Visible returns the text with all that a screen would not show as it is
+// written out: control characters, also those that move the cursor, marks that
+// turn the direction or have no width, bytes that are not UTF-8. Lines stay lines,
+// each but the first set in, so that none looks like what is around the text.
+func Visible(s string) string {
+	plain := func(r rune) bool { return unicode.IsPrint(r) || r == '\t' }
+	var b strings.Builder
+	for s != "" {
+		r, n := utf8.DecodeRuneInString(s)
+		switch {
+		case r == utf8.RuneError && n == 1:
+			fmt.Fprintf(&b, "\\x%02x", s[0])
+		case r == '\n':
+			b.WriteString("\n    ")
+		case plain(r):
+			b.WriteRune(r)
+		default:
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
+		}
+		s = s[n:]
+	}
+	return b.String()
 }
 
 var bom = []byte("\xef\xbb\xbf")

@@ -168,3 +168,20 @@ func TestHasAnswer(t *testing.T) {
 		}
 	}
 }
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"echo ok":                            "echo ok",
+		"a\tb Grüße 日本 😀":                    "a\tb Grüße 日本 😀",
+		"a\nStop (x): echo":                  "a\n    Stop (x): echo",
+		"evil\rgood":                         `evil\rgood`,
+		"evil\x1b[2K\x1b[1Gecho ok":          `evil\x1b[2K\x1b[1Gecho ok`,
+		"a\u202eb\u200bc\u2028d\ufeff\u00a0": `a\u202eb\u200bc\u2028d\ufeff\u00a0`,
+		"a\xffb\x00\x7f\u009b":               `a\xffb\x00\x7f\u009b`,
+		`say \x1b`:                           `say \x1b`,
+	} {
+		if got := Visible(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -63,13 +63,20 @@ type Models interface {
 	Client(ref string) (model.Client, model.Info, error)
 }
 
-// HeldHook is a hook that a repository brings and that nobody has trusted yet.
-type HeldHook struct{ ID, File, Event, Command string }
+// HeldHook is a hook that a repository brings and that nobody has trusted yet, or
+// a Setting of it that would turn hooks of the person's off. Text is what would
+// run or count, fit to be shown.
+type HeldHook struct {
+	ID, File, Event, Matcher, Text string
+	Setting                        bool
+}
 
 // Trust keeps what the person has said about held hooks. always is for later
-// sessions too, as long as the hook stays what it is.
+// sessions too, as long as the hook stays what it is. Asked is called before the
+// question about them.
 type Trust interface {
 	Held() []HeldHook
+	Asked(ids []string)
 	Approve(ids []string, always bool) error
 	Reject(ids []string, always bool) error
 }

@@ -13,35 +13,83 @@ import (
 // about the session, not about a tool call of the model.
 const trustCallID = "hooks-trust"
 
+// trustTexts are the words of a question about held hooks.
+type trustTexts struct {
+	id, title, reason, once, always, never, held string
+}
+
+var (
+	trustHooks = trustTexts{
+		id:     trustCallID,
+		title:  "Run %d hook(s) that this project brings?",
+		reason: "This project brings hooks that would run these commands on your machine. Scripts that they name are not part of what you trust: they may change later.",
+		once:   "Run them in this session", always: "Trust these hooks", never: "Never run these hooks",
+		held: "%d hook(s) of this project are held back in this session; `acp-agent hooks list` shows them, `acp-agent hooks trust` lets them run.",
+	}
+	trustSettings = trustTexts{
+		id:     trustCallID + "-settings",
+		title:  "Let %d setting(s) of this project turn hooks of yours off?",
+		reason: "This project brings settings that would keep hooks from running which are yours, not the project's.",
+		once:   "Let them count in this session", always: "Let them count in this project", never: "Never let them count",
+		held: "%d setting(s) of this project that would turn hooks off do not count; `acp-agent hooks list` shows them, `acp-agent hooks trust` lets them count.",
+	}
+)
+
 // askTrust asks, with the first prompt, about hooks that are held back: a
 // repository must not run commands on the machine of whoever opens it before
-// that person has seen them. Without an answer they stay held back.
+// that person has seen them. Without an answer they stay held back. Settings of
+// the repository that would turn off hooks of the person's are another question.
 func (t *turn) askTrust() error {
 	s := t.s
 	if s.cfg.Trust == nil || s.trustAsked {
 		return nil
 	}
 	s.trustAsked = true
-	held := s.cfg.Trust.Held()
-	if len(held) == 0 {
+	var ids []string
+	var commands, settings []HeldHook
+	for _, h := range s.cfg.Trust.Held() {
+		ids = append(ids, h.ID)
+		if h.Setting {
+			settings = append(settings, h)
+		} else {
+			commands = append(commands, h)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	s.cfg.Trust.Asked(ids)
+	if err := t.askAbout(&trustHooks, commands); err != nil {
+		return err
+	}
+	return t.askAbout(&trustSettings, settings)
+}
+
+func (t *turn) askAbout(words *trustTexts, held []HeldHook) error {
+	s := t.s
+	if len(held) == 0 || t.ctx.Err() != nil {
 		return nil
 	}
 	ids := make([]string, len(held))
 	var text strings.Builder
-	text.WriteString("This project brings hooks that would run these commands on your machine. Scripts that they name are not part of what you trust: they may change later.\n")
+	text.WriteString(words.reason + "\n")
 	for i, h := range held {
 		ids[i] = h.ID
-		fmt.Fprintf(&text, "\n%s (%s): %s", h.Event, h.File, h.Command)
+		text.WriteString("\n")
+		if h.Event != "" {
+			text.WriteString(strings.TrimSpace(h.Event+" "+h.Matcher) + " ")
+		}
+		fmt.Fprintf(&text, "(%s): %s", h.File, h.Text)
 	}
 	q := &Question{
-		CallID: fmt.Sprintf("%s-%d", trustCallID, s.state.Turn.Number), Name: trustCallID, Kind: tool.KindExecute, Announce: true,
-		View:   tool.View{Title: fmt.Sprintf("Run %d hook(s) that this project brings?", len(held))},
+		CallID: fmt.Sprintf("%s-%d", words.id, s.state.Turn.Number), Name: trustCallID, Kind: tool.KindExecute, Announce: true,
+		View:   tool.View{Title: fmt.Sprintf(words.title, len(held))},
 		Reason: text.String(),
 		Options: []session.PermissionOption{
-			{ID: "allow_once", Name: "Run them in this session", Kind: "allow_once"},
-			{ID: "allow_always", Name: "Trust these hooks", Kind: "allow_always"},
+			{ID: "allow_once", Name: words.once, Kind: "allow_once"},
+			{ID: "allow_always", Name: words.always, Kind: "allow_always"},
 			{ID: "reject_once", Name: "Not in this session", Kind: "reject_once"},
-			{ID: "reject_always", Name: "Never run these hooks", Kind: "reject_always"},
+			{ID: "reject_always", Name: words.never, Kind: "reject_always"},
 		},
 	}
 	r, err := t.question(q)
@@ -56,7 +104,7 @@ func (t *turn) askTrust() error {
 	} else if kind != "" {
 		ans.Outcome = kind
 	}
-	said := "are held back in this session; `acp-agent hooks trust` lets them run"
+	said := fmt.Sprintf(words.held, len(held))
 	switch kind {
 	case "allow_once", "allow_always":
 		ans.Scope, said = "session", ""
@@ -73,7 +121,7 @@ func (t *turn) askTrust() error {
 		data = append(data, &session.Notice{Severity: "error", Text: "The answer about hooks could not be kept: " + err.Error(), Source: agent})
 	}
 	if said != "" {
-		data = append(data, &session.Notice{Severity: "warning", Text: fmt.Sprintf("%d hook(s) of this project %s.", len(held), said), Detail: text.String(), Source: agent})
+		data = append(data, &session.Notice{Severity: "warning", Text: said, Source: agent})
 	}
 	return s.append(data...)
 }

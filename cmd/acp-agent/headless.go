@@ -11,6 +11,7 @@ import (
 	"acp-agent/acp"
 	"acp-agent/acp/agent"
 	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/hooks"
 	"acp-agent/loop"
 	"acp-agent/loop/permission"
 	"acp-agent/loop/tool"
@@ -156,7 +157,7 @@ func (o *headless) event(ev *session.Event) {
 		wait := time.Duration(d.DelayMs) * time.Millisecond
 		fmt.Fprintf(o.stderr, "retry %d of %d in %s: %s\n", d.Retry, d.Max, wait.Round(100*time.Millisecond), oneLine(d.Failure.Message))
 	case *session.Notice:
-		fmt.Fprintf(o.stderr, "%s: %s\n", d.Severity, oneLine(d.Text))
+		fmt.Fprintf(o.stderr, "%s: %s\n", d.Severity, hooks.Visible(oneLine(d.Text)))
 	case *session.TurnEnd:
 		if d.Reason.Kind == session.EndCompleted && d.Reason.Message != "" {
 			fmt.Fprintln(o.stderr, oneLine(d.Reason.Message))

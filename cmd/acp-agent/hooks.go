@@ -171,14 +171,16 @@ type trustGate struct{ set *hooks.Set }
 func (g trustGate) Held() []loop.HeldHook {
 	var out []loop.HeldHook
 	for _, h := range g.set.Held() {
-		event := string(h.Event)
-		if h.Type == hooks.SwitchType {
-			event = "a setting"
-		}
-		out = append(out, loop.HeldHook{ID: h.ID(), File: h.Place.File, Event: event, Command: h.Describe()})
+		out = append(out, loop.HeldHook{
+			ID: h.ID(), File: hooks.Visible(h.Place.File), Event: string(h.Event), Matcher: hooks.Visible(h.Matcher),
+			Text: h.Question(), Setting: h.Type == hooks.SwitchType,
+		})
 	}
 	return out
 }
+
+// Asked implements loop.Trust.
+func (g trustGate) Asked(ids []string) { g.set.Asked(ids) }
 
 // Approve implements loop.Trust.
 func (g trustGate) Approve(ids []string, always bool) error { return g.set.Approve(ids, always) }

@@ -139,6 +139,14 @@ func listHooksJSON(w io.Writer, l *loadedHooks) error {
 	return nil
 }
 
+// whatOf is the event of a handler and its matcher.
+func whatOf(h *hooks.Handler) string {
+	if h.Type == hooks.SwitchType {
+		return "(a setting)"
+	}
+	return strings.TrimSpace(string(h.Event) + " " + h.Matcher)
+}
+
 func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 	handlers := l.set.Handlers()
 	if !cfg.Hooks.Enabled {
@@ -147,16 +155,9 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 	last := ""
 	for i := range handlers {
 		h := &handlers[i]
-		if head := fmt.Sprintf("%s (%s, %s)", h.Place.File, h.Dialect, h.Place.Layer); head != last {
+		if head := fmt.Sprintf("%s (%s, %s)", hooks.Visible(h.Place.File), h.Dialect, h.Place.Layer); head != last {
 			fmt.Fprintln(w, head)
 			last = head
-		}
-		what := string(h.Event)
-		if h.Type == hooks.SwitchType {
-			what = "(a setting)"
-		}
-		if h.Matcher != "" {
-			what += " " + h.Matcher
 		}
 		verdict := "runs"
 		if h.Type == hooks.SwitchType {
@@ -165,7 +166,7 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 		if why := held(h); why != "" {
 			verdict = "held back: " + why
 		}
-		fmt.Fprintf(w, "  %-28s %s\n  %-28s   %s\n", clip(what, 60), verdict, "", clip(h.Describe(), 160))
+		fmt.Fprintf(w, "  %-28s %s\n  %-28s   %s\n", clip(hooks.Visible(whatOf(h)), 60), hooks.Visible(verdict), "", clip(hooks.Visible(h.Describe()), 160))
 		if h.StatusMessage != "" {
 			fmt.Fprintf(w, "  %-28s   shows %q while it runs\n", "", clip(h.StatusMessage, 120))
 		}
@@ -174,7 +175,7 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 		fmt.Fprintln(w, "No hooks found.")
 	}
 	for _, p := range l.problems {
-		fmt.Fprintf(w, "problem: %s\n", oneLine(p.String()))
+		fmt.Fprintf(w, "problem: %s\n", hooks.Visible(oneLine(p.String())))
 	}
 }
 
@@ -195,7 +196,7 @@ func (c *hooksTrustCmd) Run(a *app) error {
 		h := &all[i]
 		if h.Place.Layer.NeedsTrust() && !h.Trust.Runs() && h.Why == "" {
 			ids = append(ids, h.ID())
-			fmt.Fprintf(a.stderr, "%s %s in %s:\n  %s\n", h.Dialect, h.Event, h.Place.File, h.Describe())
+			fmt.Fprintf(a.stderr, "%s %s in %s:\n  %s\n", h.Dialect, hooks.Visible(whatOf(h)), hooks.Visible(h.Place.File), h.Question())
 		}
 	}
 	if len(ids) == 0 {

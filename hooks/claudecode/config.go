@@ -357,6 +357,7 @@ func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hook
 		return
 	}
 	h.Hash = hooks.HashHandler(Name, ev, text, p.hashed(raw, x))
+	h.With = x.with()
 	p.ifRule(where, h, x)
 	if m == nil {
 		h.Why = "its matcher is not a valid regular expression"
@@ -392,6 +393,19 @@ func (p *parser) hashed(raw json.RawMessage, x *ext) json.RawMessage {
 		return raw
 	}
 	return b
+}
+
+// with is what the handler's text does not say and what trust is given to all the
+// same (hooks.Handler.With).
+func (x *ext) with() string {
+	var parts []string
+	for _, k := range sortedKeys(x.env) {
+		parts = append(parts, k+"="+x.env[k])
+	}
+	for _, k := range sortedKeys(x.headers) {
+		parts = append(parts, k+": "+x.headers[k])
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (p *parser) ifRule(where string, h *hooks.Handler, x *ext) {
