@@ -15,7 +15,7 @@ const (
 	ConfigModel  = "model"
 	ConfigEffort = "effort"
 	ConfigMode   = "mode"
-	ConfigCwd    = "cwd"
+	ConfigCwd    = session.ConfigCwd
 )
 
 // modelRef is the model in use: the log's, else the configured one.

@@ -195,7 +195,11 @@ func (t *turn) run(body func() (session.EndReason, error)) (session.EndReason, e
 		return session.EndReason{}, err
 	}
 	number := s.state.Turns + 1
-	if err := s.append(&session.TurnStart{Turn: number, ID: t.id}); err != nil {
+	start := &session.TurnStart{Turn: number, ID: t.id}
+	if cwd := s.cwd(); cwd != s.state.Header.Cwd {
+		start.Cwd = cwd
+	}
+	if err := s.append(start); err != nil {
 		return session.EndReason{}, err
 	}
 	var reason session.EndReason

@@ -273,6 +273,35 @@ func PeekTime(line []byte) (ts time.Time, ok bool) {
 	return ts, ok
 }
 
+// PeekFront is how much of a line PeekType looks at, at most.
+const PeekFront = 128
+
+// PeekType returns the type of an event line that AppendEvent wrote, from its
+// front alone; nil for any other line. The type is a part of line.
+func PeekType(line []byte) []byte {
+	const front, mid, typ = `{"seq":`, `,"ts":"`, `","type":"`
+	if len(line) < len(front) || string(line[:len(front)]) != front {
+		return nil
+	}
+	i := len(front)
+	for i < len(line) && '0' <= line[i] && line[i] <= '9' && i < len(front)+18 {
+		i++
+	}
+	if i == len(front) || len(line)-i < len(mid) || string(line[i:i+len(mid)]) != mid {
+		return nil
+	}
+	line = line[i+len(mid):]
+	i = bytes.IndexByte(line[:min(len(line), 40)], '"')
+	if i < 0 || len(line)-i < len(typ) || string(line[i:i+len(typ)]) != typ {
+		return nil
+	}
+	line = line[i+len(typ):]
+	if i = bytes.IndexByte(line[:min(len(line), 40)], '"'); i < 0 {
+		return nil
+	}
+	return line[:i]
+}
+
 // cutFront takes seq and time off a line that has the form in which AppendEvent
 // writes it; rest begins at the comma before "type".
 func cutFront(line []byte) (seq uint64, ts time.Time, rest []byte, ok bool) {

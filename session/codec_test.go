@@ -316,3 +316,24 @@ func FuzzChunk(f *testing.F) {
 		}
 	})
 }
+
+// PeekType says of each line that this package writes what it is, from its front.
+func TestPeekType(t *testing.T) {
+	for i, d := range allData() {
+		line, err := session.AppendEvent(nil, &session.Event{Seq: uint64(i + 1), Time: time.Unix(1, 0), Data: d})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := session.PeekType(line[:min(len(line), session.PeekFront)]); string(got) != string(d.EventType()) {
+			t.Errorf("%q of %.120s", got, line)
+		}
+	}
+	for _, line := range []string{
+		"", "{", `{"seq":`, `{"seq":1`, `{"seq":1,"ts":"`, `{"seq":,"ts":"x","type":"notice"`, `{"seq":1,"ts":"x","type":"notice`,
+		`{"seq":1, "ts":"x","type":"notice"}`, `{"type":"session","version":1}`, `{"seq":1,"ts":"x","data":{"type":"notice"}}`,
+	} {
+		if got := session.PeekType([]byte(line)); got != nil {
+			t.Errorf("%q of %s", got, line)
+		}
+	}
+}

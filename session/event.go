@@ -94,6 +94,9 @@ type TurnStart struct {
 	Turn int `json:"turn"`
 	// ID is the turn's UUID, which hooks are told.
 	ID string `json:"id,omitempty"`
+	// Cwd is the directory that the session works in, where it is not the header's:
+	// a list of sessions then finds it near the end of the log.
+	Cwd string `json:"cwd,omitempty"`
 }
 
 // EndKind says how a turn ended.

@@ -106,8 +106,8 @@ type Call struct {
 	Held bool
 }
 
-// configCwd is the config option that says where a session works now.
-const configCwd = "cwd"
+// ConfigCwd is the id of the ConfigSet that says where a session works now.
+const ConfigCwd = "cwd"
 
 // NewState returns the state of a log that holds only its header.
 func NewState(h Header) *State {
@@ -200,8 +200,8 @@ func (s *State) apply(ev Event) error {
 	case *ModeSet:
 		s.Mode = d.Mode
 	case *ConfigSet:
-		if d.ID == configCwd {
-			s.MovedFrom = cmp.Or(s.Config[configCwd], s.Header.Cwd)
+		if d.ID == ConfigCwd {
+			s.MovedFrom = cmp.Or(s.Config[ConfigCwd], s.Header.Cwd)
 		}
 		s.Config[d.ID] = d.Value
 	case *SessionTitle:

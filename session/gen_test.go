@@ -210,7 +210,7 @@ func allData() []session.Data {
 	failure := session.TurnError{Kind: "rate", Message: "slow", Status: 429, Retryable: true, RetryAfterMs: 5}
 	code, old := 3, "old"
 	out := []session.Data{
-		&session.TurnStart{Turn: 1},
+		&session.TurnStart{Turn: 1}, &session.TurnStart{Turn: 1, ID: "t", Cwd: "/other"},
 		&session.TurnEnd{Turn: 1, Reason: session.EndReason{Kind: session.EndError, Error: &failure, Message: "m"}},
 		&session.StepStart{Turn: 1, Step: 2}, &session.StepEnd{Turn: 1, Step: 2},
 		&session.UserMessage{ID: "u", Content: allBlocks(), Source: src},

@@ -46,6 +46,9 @@ type Store interface {
 // Info describes a stored session without opening it.
 type Info struct {
 	Header
+	// Dir is the directory that the session works in now: that of the last load or
+	// resume, or the header's.
+	Dir   string
 	Title string
 	// UpdatedAt is the time of the last event, or of the header.
 	UpdatedAt time.Time

@@ -423,7 +423,7 @@ func (a *Agent) listSessions(ctx context.Context, p *acp.ListSessionsRequest) (f
 			case in.Err != nil && in.Cwd == "":
 				a.cfg.Log.Warn("a session is left out of the list", "session", in.ID, "error", in.Err)
 				continue
-			case p.Cwd != "" && in.Cwd != p.Cwd, after != nil && !after.before(key):
+			case p.Cwd != "" && in.Dir != p.Cwd, after != nil && !after.before(key):
 				continue
 			}
 			if len(res.Sessions) == pageSize {
@@ -432,7 +432,7 @@ func (a *Agent) listSessions(ctx context.Context, p *acp.ListSessionsRequest) (f
 			}
 			last = key
 			res.Sessions = append(res.Sessions, acp.SessionInfo{
-				SessionID: in.ID, Cwd: in.Cwd, AdditionalDirectories: in.AdditionalDirectories,
+				SessionID: in.ID, Cwd: in.Dir, AdditionalDirectories: in.AdditionalDirectories,
 				Title: in.Title, UpdatedAt: in.UpdatedAt.UTC().Format(time.RFC3339),
 			})
 		}

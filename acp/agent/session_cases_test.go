@@ -155,6 +155,43 @@ func TestC8OtherDirectory(t *testing.T) {
 	})
 }
 
+// A session is listed, and found by its directory, where it works now: at once
+// after a load elsewhere, after turns there, and when it has been closed.
+func TestListedWhereItWorks(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id, other := r.open(), realDir(t)
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		at := func(when, want string) {
+			t.Helper()
+			for cwd, n := range map[string]int{"": 1, r.dir: 0, other: 0} {
+				if cwd == want {
+					n = 1
+				}
+				var res acp.ListSessionsResponse
+				r.call(acp.MethodSessionList, &acp.ListSessionsRequest{Cwd: cwd}, &res)
+				if len(res.Sessions) != n || n == 1 && res.Sessions[0].Cwd != want {
+					t.Errorf("%s, in %q: %+v, want %s", when, cwd, res.Sessions, want)
+				}
+			}
+		}
+		load := func(cwd string) {
+			t.Helper()
+			r.call(acp.MethodSessionLoad, map[string]any{"sessionId": id, "cwd": cwd, "mcpServers": []any{}}, nil)
+		}
+		at("where it was made", r.dir)
+		load(other)
+		at("after the load", other)
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		at("after a turn", other)
+		r.close(id)
+		at("closed", other)
+		load(r.dir)
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		r.close(id)
+		at("back again", r.dir)
+	})
+}
+
 // C11: a session's time is that of its last activity.
 func TestC11LastActivity(t *testing.T) {
 	bubble(t, options{}, func(r *rig) {

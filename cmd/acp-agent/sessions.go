@@ -100,7 +100,7 @@ func (c *sessionsListCmd) Run(ctx context.Context, a *app) error {
 	}
 	for i := range infos {
 		info := &infos[i]
-		if cwd != "" && info.Cwd != cwd {
+		if cwd != "" && info.Dir != cwd {
 			continue
 		}
 		if c.JSON {
@@ -113,7 +113,7 @@ func (c *sessionsListCmd) Run(ctx context.Context, a *app) error {
 		if info.Err != nil {
 			title = "! " + clip(info.Err.Error(), 100)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", info.ID, info.UpdatedAt.Local().Format(time.DateTime), info.Cwd, title)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", info.ID, info.UpdatedAt.Local().Format(time.DateTime), info.Dir, title)
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -129,7 +129,7 @@ func listEntry(info *session.Info) any {
 		CreatedAt time.Time `json:"createdAt"`
 		UpdatedAt time.Time `json:"updatedAt"`
 		Error     string    `json:"error,omitempty"`
-	}{info.ID, info.Cwd, info.Title, info.CreatedAt, info.UpdatedAt, ""}
+	}{info.ID, info.Dir, info.Title, info.CreatedAt, info.UpdatedAt, ""}
 	if info.Err != nil {
 		e.Error = info.Err.Error()
 	}
@@ -227,7 +227,11 @@ func showLog(ctx context.Context, w io.Writer, path string, full bool) error {
 		return err
 	}
 	h := &got.State.Header
-	p.printf("session %s, created %s, in %s", h.ID, h.CreatedAt.Local().Format(time.DateTime), h.Cwd)
+	now := ""
+	if dir := got.State.Config[session.ConfigCwd]; dir != "" && dir != h.Cwd {
+		now = ", now in " + dir
+	}
+	p.printf("session %s, created %s, in %s%s", h.ID, h.CreatedAt.Local().Format(time.DateTime), h.Cwd, now)
 	if got.Torn > 0 {
 		p.printf("the log ends in a broken line of %d bytes: it is being written, or its process was killed", got.Torn)
 	}

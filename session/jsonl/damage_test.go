@@ -246,6 +246,48 @@ func TestListFindsTitles(t *testing.T) {
 	}
 }
 
+// TestListFindsDirectories: a session is listed where it works now, whatever
+// follows, and nothing that only looks like it counts.
+func TestListFindsDirectories(t *testing.T) {
+	set := func(id, v string) session.Data { return &session.ConfigSet{ID: id, Value: v} }
+	start := func(n int, cwd string) session.Data { return &session.TurnStart{Turn: n, Cwd: cwd} }
+	end := func(n int) session.Data { return &session.TurnEnd{Turn: n} }
+	fill := func(n int) session.Data { return &session.Notice{Text: strings.Repeat("x", n)} }
+	fake := &session.ContextMessage{Content: text(`,"type":"config/set","data":{"id":"cwd","value":"/said"}}`), Meta: []byte(`{"seq":9,"ts":"x","type":"turn/start","data":{"turn":3,"cwd":"/fake"}}`)}
+	for i, tc := range []struct {
+		data []session.Data
+		want string
+	}{
+		{nil, "/w"},
+		{[]session.Data{fake}, "/w"},
+		{[]session.Data{start(1, ""), end(1), set("model", "m")}, "/w"},
+		{[]session.Data{start(1, ""), end(1), set("cwd", "/b"), set("model", "m"), fake}, "/b"},
+		{[]session.Data{set("cwd", "/b"), start(1, "/b"), fill(1 << 20), end(1)}, "/b"},
+		{[]session.Data{set("cwd", "/b"), start(1, "/b"), end(1), set("cwd", "/w"), start(2, ""), fill(300 << 10), end(2)}, "/w"},
+		{[]session.Data{set("cwd", "/b"), start(1, "/b"), end(1), set("cwd", "/w")}, "/w"},
+		// Written before a turn said where it works.
+		{[]session.Data{set("cwd", "/b")}, "/b"},
+	} {
+		s := openStore(t, t.TempDir(), newFaultFS())
+		l := create(t, s, "a")
+		appendAll(t, l, tc.data...)
+		check(t, l.Close())
+		infos := must[[]session.Info](t)(s.List(t.Context()))
+		if infos[0].Err != nil || infos[0].Dir != tc.want || infos[0].Cwd != "/w" {
+			t.Errorf("case %d: %q, %v; want %q", i, infos[0].Dir, infos[0].Err, tc.want)
+		}
+	}
+	for pad := 128<<10 - 250; pad < 128<<10; pad++ {
+		s := openStore(t, t.TempDir(), newFaultFS())
+		l := create(t, s, "a")
+		appendAll(t, l, start(1, "/found"), fill(pad))
+		check(t, l.Close())
+		if infos := must[[]session.Info](t)(s.List(t.Context())); infos[0].Dir != "/found" {
+			t.Fatalf("directory lost before %d bytes", pad)
+		}
+	}
+}
+
 // TestIdleLogsAreSmall: a log that nothing waits in holds no buffer.
 func TestIdleLogsAreSmall(t *testing.T) {
 	disk := newFaultFS()

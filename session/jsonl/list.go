@@ -27,10 +27,6 @@ const (
 	tailSize = 128 << 10
 )
 
-// titleMark stands in every session/title line as this package writes it.
-// Inside a JSON string its quotes would be escaped.
-var titleMark = []byte(`"type":"session/title"`)
-
 // listed is what List found in a file of that size and time.
 type listed struct {
 	size int64
@@ -39,7 +35,8 @@ type listed struct {
 }
 
 // List returns every session, last active first, equal times by id. It reads
-// the header, the end of the file and back to the last title, no more.
+// the header, the end of the file, back to the start of the last turn and back to
+// the last title, no more.
 func (s *Store) List(ctx context.Context) ([]session.Info, error) {
 	entries, err := s.fs.ReadDir(s.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // as in Create: no directory, no session
@@ -123,13 +120,35 @@ func describe(f io.ReaderAt, size int64, id, path string, space *[]byte) (sessio
 		info.Err = fmt.Errorf("reading %s, line 1: %w", path, err)
 		return info, nil
 	}
-	info.Header, info.UpdatedAt = *h, h.CreatedAt
+	info.Header, info.Dir, info.UpdatedAt = *h, h.Cwd, h.CreatedAt
 	b := &backwards{f: f, low: int64(len(line)), pos: size, space: space}
 	if err := b.end(path, &info); err != nil {
 		return info, err
 	}
-	info.Title, err = b.title()
-	return info, err
+	return info, b.lasts(
+		&wanted{found: func(d session.Data) bool {
+			t, ok := d.(*session.SessionTitle)
+			if ok {
+				info.Title = t.Title
+			}
+			return ok
+		}, types: []session.Type{session.TypeSessionTitle}},
+		// A turn says where it works where that is not the directory of the header,
+		// and so does a load.
+		&wanted{found: func(d session.Data) bool {
+			switch d := d.(type) {
+			case *session.TurnStart:
+				info.Dir = cmp.Or(d.Cwd, h.Cwd)
+				return true
+			case *session.ConfigSet:
+				if d.ID == session.ConfigCwd {
+					info.Dir = d.Value
+					return true
+				}
+			}
+			return false
+		}, types: []session.Type{session.TypeTurnStart, session.TypeConfigSet}},
+	)
 }
 
 // headerLine reads the first line with its LF, or all there is without one.
@@ -242,87 +261,88 @@ func readFull(f io.ReaderAt, buf []byte, off int64) error {
 	return err
 }
 
-// title finds the last session/title event before pos.
-func (b *backwards) title() (string, error) {
+// wanted is an event that is looked for from the end of a log: the last of these
+// types that found takes.
+type wanted struct {
+	types []session.Type
+	found func(session.Data) bool
+	done  bool
+}
+
+// lasts finds the last events before pos that are wanted. It goes back window by
+// window, until it has them all.
+func (b *backwards) lasts(all ...*wanted) error {
+	type candidate struct {
+		at  int64
+		typ session.Type
+	}
+	var lines []candidate
 	for end := b.pos; end > b.low; {
-		if b.buf == nil || b.start >= end {
-			if err := b.window(end); err != nil {
-				return "", err
+		// The lines that begin in the window, and the byte before them; behind them
+		// enough to tell the type of the last.
+		from := max(b.low, end-tailSize)
+		buf := lend(b.space, min(b.pos, end+session.PeekFront)-max(from-1, 0))
+		if err := readFull(b.f, buf, max(from-1, 0)); err != nil {
+			return err
+		}
+		lines = lines[:0]
+		for i := int64(0); ; {
+			n := int64(bytes.IndexByte(buf[i:], '\n')) + 1
+			if i += n; n == 0 || max(from-1, 0)+i >= end {
+				break
+			}
+			for _, w := range all {
+				if t := w.wants(session.PeekType(buf[i:])); t != "" {
+					lines = append(lines, candidate{max(from-1, 0) + i, t})
+				}
 			}
 		}
-		at := lastIndex(b.buf[:end-b.start], titleMark)
-		if at < 0 {
-			if b.start <= b.low {
-				return "", nil
+		for _, c := range slices.Backward(lines) {
+			for _, w := range all {
+				if w.wants([]byte(c.typ)) == "" {
+					continue
+				}
+				if err := b.offer(w, c.at); err != nil {
+					return err
+				}
 			}
-			// The mark may lie across the border of two windows.
-			end = min(b.start+int64(len(titleMark))-1, end-1)
-			b.buf = nil
+		}
+		if !slices.ContainsFunc(all, func(w *wanted) bool { return !w.done }) {
+			return nil
+		}
+		end = from
+	}
+	return nil
+}
+
+// wants returns the type where it is still looked for.
+func (w *wanted) wants(typ []byte) session.Type {
+	for _, t := range w.types {
+		if !w.done && string(t) == string(typ) {
+			return t
+		}
+	}
+	return ""
+}
+
+// offer decodes the line that begins at a place for who wants it.
+func (b *backwards) offer(w *wanted, at int64) error {
+	const usual, most = 4 << 10, 1 << 20
+	for _, size := range []int64{usual, most} {
+		line := make([]byte, min(size, b.pos-at))
+		if err := readFull(b.f, line, at); err != nil {
+			return err
+		}
+		end := bytes.IndexByte(line, '\n')
+		if end < 0 {
 			continue
 		}
-		end = b.start + int64(at)
-		title, ok, err := b.titleAt(end)
-		if ok || err != nil {
-			return title, err
+		ev, err := session.DecodeEvent(line[:end])
+		if err != nil {
+			return nil // damage, which Open reports
 		}
+		w.done = w.found(ev.Data)
+		return nil
 	}
-	return "", nil
-}
-
-// window makes buf the part of the file of tailSize bytes that ends at end.
-func (b *backwards) window(end int64) error {
-	b.start = max(b.low, end-tailSize)
-	b.buf = lend(b.space, end-b.start)
-	return readFull(b.f, b.buf, b.start)
-}
-
-// titleAt decodes the line round a mark. It is not a title when the mark was
-// found inside the raw JSON of another event.
-func (b *backwards) titleAt(mark int64) (string, bool, error) {
-	// An event's type stands at its front: a mark further in is something else.
-	const maxFront, usual, most = 80, 4 << 10, 1 << 20
-	from := max(b.low, mark-maxFront)
-	var buf []byte
-	for _, size := range []int{usual, most} {
-		buf = make([]byte, size)
-		n, err := b.f.ReadAt(buf, from)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return "", false, err
-		}
-		buf = buf[:n]
-		if n < size || bytes.IndexByte(buf[mark-from:], '\n') >= 0 {
-			break
-		}
-	}
-	front := int(mark - from)
-	if i := bytes.LastIndexByte(buf[:front], '\n'); i >= 0 {
-		buf = buf[i+1:]
-	} else if from != b.low {
-		return "", false, nil
-	}
-	end := bytes.IndexByte(buf, '\n')
-	if end < 0 {
-		return "", false, nil
-	}
-	ev, err := session.DecodeEvent(buf[:end])
-	if err != nil {
-		return "", false, nil
-	}
-	t, ok := ev.Data.(*session.SessionTitle)
-	if !ok {
-		return "", false, nil
-	}
-	return t.Title, true, nil
-}
-
-// lastIndex is bytes.LastIndex by forward searches, which are vectorised.
-func lastIndex(s, sep []byte) int {
-	last := -1
-	for {
-		i := bytes.Index(s[last+1:], sep)
-		if i < 0 {
-			return last
-		}
-		last += 1 + i
-	}
+	return nil
 }
