@@ -214,7 +214,7 @@ func TestSources(t *testing.T) {
 			checkFile(t, p.name(), file)
 		}
 		for _, name := range slices.Concat(p.TestGoFiles, p.XTestGoFiles) {
-			checkLength(t, p.name(), filepath.Join(p.Dir, name))
+			checkTest(t, p.name(), filepath.Join(p.Dir, name))
 		}
 	}
 }
@@ -229,18 +229,7 @@ func checkFile(t *testing.T, pkg, file string) {
 	if ast.IsGenerated(f) {
 		return
 	}
-	checkLength(t, pkg, file)
-	for _, d := range f.Decls {
-		fn, ok := d.(*ast.FuncDecl)
-		if !ok {
-			continue
-		}
-		lines := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
-		name := pkg + "." + fn.Name.Name
-		if _, excused := longFunctions[name]; lines > maxFunction && !excused {
-			t.Errorf("%s: %s has %d lines; split it, or give longFunctions a reason", file, name, lines)
-		}
-	}
+	checkLength(t, pkg, fset, f)
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {
@@ -257,16 +246,66 @@ func checkFile(t *testing.T, pkg, file string) {
 	})
 }
 
-func checkLength(t *testing.T, pkg, file string) {
+func checkLength(t *testing.T, pkg string, fset *token.FileSet, f *ast.File) {
 	t.Helper()
-	data, err := os.ReadFile(file)
+	end := fset.Position(f.FileEnd)
+	name := path.Join(pkg, filepath.Base(end.Filename))
+	if _, excused := longFiles[name]; !excused && end.Line > maxFile {
+		t.Errorf("%s has %d lines; split it, or give longFiles a reason", name, end.Line)
+	}
+	for _, d := range f.Decls {
+		fn, ok := d.(*ast.FuncDecl)
+		if !ok {
+			continue
+		}
+		lines := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1
+		name := pkg + "." + fn.Name.Name
+		if _, excused := longFunctions[name]; lines > maxFunction && !excused {
+			t.Errorf("%s: %s has %d lines; split it, or give longFunctions a reason", end.Filename, name, lines)
+		}
+	}
+}
+
+// checkTest holds a test to what a reader and a busy machine need: it is short,
+// waits for events and never for a while, and says why it is skipped.
+func checkTest(t *testing.T, pkg, file string) {
+	t.Helper()
+	fset := token.NewFileSet()
+	f, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	name := path.Join(pkg, filepath.Base(file))
-	if _, excused := longFiles[name]; !excused && bytes.Count(data, []byte("\n")) > maxFile {
-		t.Errorf("%s has %d lines; split it, or give longFiles a reason", name, bytes.Count(data, []byte("\n")))
+	checkLength(t, pkg, fset, f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		sel, ok := call.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		x, ok := sel.X.(*ast.Ident)
+		switch {
+		case !ok:
+		case x.Name == "time" && sel.Sel.Name == "Sleep":
+			t.Errorf("%s sleeps: wait for what it is about; for the clock of a bubble take <-time.After", fset.Position(n.Pos()))
+		case (x.Name == "t" || x.Name == "b" || x.Name == "f") && strings.HasPrefix(sel.Sel.Name, "Skip"):
+			if !skipSays(call) {
+				t.Errorf("%s skips without a word: say why", fset.Position(n.Pos()))
+			}
+		}
+		return true
+	})
+}
+
+// skipSays reports whether a call of Skip or Skipf has a text.
+func skipSays(call *ast.CallExpr) bool {
+	if len(call.Args) == 0 {
+		return false
 	}
+	text, ok := call.Args[0].(*ast.BasicLit)
+	return ok && text.Kind == token.STRING && len(text.Value) > len(`"because"`)
 }
 
 // unfinished marks work that was put off. It is spelled in two parts here so

@@ -342,7 +342,7 @@ func TestOwnConfigDirIsARepository(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := os.Symlink(filepath.Join(m.opts.Cwd, "claude"), filepath.Join(m.home, ".claude")); err != nil {
-				t.Skip(err)
+				t.Skipf("no symbolic links here: %v", err)
 			}
 		}
 		write(t, filepath.Join(m.opts.Cwd, ".git", "HEAD"), "")

@@ -17,30 +17,67 @@ var update = flag.Bool("update", false, "rewrite the goldens")
 
 func exitCode(n int) *int { return &n }
 
-// payloadCalls are one call for each event and for each tool's shape.
-func payloadCalls() []struct {
+// payloadCall is a call with its name in the golden file.
+type payloadCall struct {
 	name string
 	call hooks.Call
-} {
+}
+
+// payloadCalls are one call for each event and for each tool's shape.
+func payloadCalls() []payloadCall {
 	base := hooks.Call{
 		SessionID: "S", Cwd: "/home/u/proj", ProjectDir: "/home/u/proj", Model: "some-model", Effort: "high", PromptID: "P",
 		TranscriptPath: func(dialect string) string { return "/t/" + dialect + ".jsonl" },
 	}
-	var out []struct {
-		name string
-		call hooks.Call
-	}
+	var out []payloadCall
 	add := func(name string, ev hooks.Event, change func(*hooks.Call)) {
 		c := base
 		c.Event = ev
 		if change != nil {
 			change(&c)
 		}
-		out = append(out, struct {
-			name string
-			call hooks.Call
-		}{name, c})
+		out = append(out, payloadCall{name, c})
 	}
+	add("SessionStart", hooks.SessionStart, func(c *hooks.Call) { c.Source, c.PromptID = "startup", "" })
+	add("SessionEnd", hooks.SessionEnd, func(c *hooks.Call) { c.Reason = "other" })
+	add("UserPromptSubmit", hooks.UserPromptSubmit, func(c *hooks.Call) { c.Prompt = "<b>é😀 \u2028\"\\ \x01" })
+	toolPayloads(add)
+	add("Stop", hooks.Stop, func(c *hooks.Call) { c.StopHookActive, c.LastAssistantMessage = true, ptr("done") })
+	add("Stop without text", hooks.Stop, nil)
+	add("SubagentStop", hooks.SubagentStop, func(c *hooks.Call) {
+		c.AgentID, c.AgentType = "A", "explorer"
+		c.Fields = map[string]any{"agent_transcript_path": "/t/a.jsonl"}
+	})
+	add("SubagentStart", hooks.SubagentStart, func(c *hooks.Call) { c.AgentID, c.AgentType = "A", "explorer" })
+	add("StopFailure", hooks.StopFailure, func(c *hooks.Call) {
+		c.Fields = map[string]any{"error": "rate_limit", "error_details": "429"}
+		c.LastAssistantMessage = ptr("rate limited")
+	})
+	add("PreCompact", hooks.PreCompact, func(c *hooks.Call) { c.Trigger = "auto" })
+	add("PreCompact manual", hooks.PreCompact, func(c *hooks.Call) { c.Trigger, c.Instructions = "manual", "keep x" })
+	add("PostCompact", hooks.PostCompact, func(c *hooks.Call) { c.Trigger, c.Summary = "auto", "sum" })
+	add("Notification", hooks.Notification, func(c *hooks.Call) {
+		c.Fields = map[string]any{"message": "m", "notification_type": "permission_prompt"}
+	})
+	add("InstructionsLoaded", hooks.InstructionsLoaded, func(c *hooks.Call) {
+		c.Fields = map[string]any{"file_path": "/f", "memory_type": "Project", "load_reason": "session_start"}
+	})
+	add("CwdChanged", hooks.CwdChanged, func(c *hooks.Call) { c.Fields = map[string]any{"old_cwd": "/a", "new_cwd": "/b"} })
+	add("ConfigChange", hooks.ConfigChange, func(c *hooks.Call) { c.Fields = map[string]any{"source": "user_settings"} })
+	add("PreModelSwitch", hooks.PreModelSwitch, func(c *hooks.Call) {
+		c.Fields = map[string]any{"from_model": "a", "to_model": "b", "source": "command"}
+	})
+	add("UserPromptExpansion", hooks.UserPromptExpand, func(c *hooks.Call) {
+		c.Prompt, c.Typed = "full", "/x y"
+		c.Fields = map[string]any{"expansion_type": "slash_command", "command_name": "x", "command_args": "y"}
+	})
+	add("UserPromptSubmit of a command", hooks.UserPromptSubmit, func(c *hooks.Call) { c.Prompt, c.Typed = "full", "/x y" })
+	add("Elicitation", hooks.Elicitation, func(c *hooks.Call) { c.Fields = map[string]any{"mcp_server_name": "s", "message": "m"} })
+	return out
+}
+
+// toolPayloads adds the calls of the events about a tool.
+func toolPayloads(add func(name string, ev hooks.Event, change func(*hooks.Call))) {
 	tool := func(name, input string, change func(*hooks.Tool)) func(*hooks.Call) {
 		return func(c *hooks.Call) {
 			c.Tool = &hooks.Tool{Name: name, Input: json.RawMessage(input), CallID: "call_1", Duration: 12 * time.Millisecond}
@@ -52,9 +89,6 @@ func payloadCalls() []struct {
 	response := func(v any) func(*hooks.Tool) {
 		return func(t *hooks.Tool) { t.Response, _ = json.Marshal(v) }
 	}
-	add("SessionStart", hooks.SessionStart, func(c *hooks.Call) { c.Source, c.PromptID = "startup", "" })
-	add("SessionEnd", hooks.SessionEnd, func(c *hooks.Call) { c.Reason = "other" })
-	add("UserPromptSubmit", hooks.UserPromptSubmit, func(c *hooks.Call) { c.Prompt = "<b>é😀 \u2028\"\\ \x01" })
 	add("PreToolUse", hooks.PreToolUse, tool("bash", `{ "command": "l\u00e9s", "timeoutMs" : 1000, "description":"d" }`, nil))
 	add("PreToolUse acceptEdits", hooks.PreToolUse, func(c *hooks.Call) {
 		c.Mode = "acceptEdits"
@@ -92,38 +126,6 @@ func payloadCalls() []struct {
 	add("PostToolBatch", hooks.PostToolBatch, func(c *hooks.Call) {
 		c.Tools = []hooks.Tool{{Name: "bash", Input: json.RawMessage(`{"command":"a"}`), CallID: "1", Output: "x"}, {Name: "read", Input: json.RawMessage(`{"file_path":"f"}`), CallID: "2", Output: "y"}}
 	})
-	add("Stop", hooks.Stop, func(c *hooks.Call) { c.StopHookActive, c.LastAssistantMessage = true, ptr("done") })
-	add("Stop without text", hooks.Stop, nil)
-	add("SubagentStop", hooks.SubagentStop, func(c *hooks.Call) {
-		c.AgentID, c.AgentType = "A", "explorer"
-		c.Fields = map[string]any{"agent_transcript_path": "/t/a.jsonl"}
-	})
-	add("SubagentStart", hooks.SubagentStart, func(c *hooks.Call) { c.AgentID, c.AgentType = "A", "explorer" })
-	add("StopFailure", hooks.StopFailure, func(c *hooks.Call) {
-		c.Fields = map[string]any{"error": "rate_limit", "error_details": "429"}
-		c.LastAssistantMessage = ptr("rate limited")
-	})
-	add("PreCompact", hooks.PreCompact, func(c *hooks.Call) { c.Trigger = "auto" })
-	add("PreCompact manual", hooks.PreCompact, func(c *hooks.Call) { c.Trigger, c.Instructions = "manual", "keep x" })
-	add("PostCompact", hooks.PostCompact, func(c *hooks.Call) { c.Trigger, c.Summary = "auto", "sum" })
-	add("Notification", hooks.Notification, func(c *hooks.Call) {
-		c.Fields = map[string]any{"message": "m", "notification_type": "permission_prompt"}
-	})
-	add("InstructionsLoaded", hooks.InstructionsLoaded, func(c *hooks.Call) {
-		c.Fields = map[string]any{"file_path": "/f", "memory_type": "Project", "load_reason": "session_start"}
-	})
-	add("CwdChanged", hooks.CwdChanged, func(c *hooks.Call) { c.Fields = map[string]any{"old_cwd": "/a", "new_cwd": "/b"} })
-	add("ConfigChange", hooks.ConfigChange, func(c *hooks.Call) { c.Fields = map[string]any{"source": "user_settings"} })
-	add("PreModelSwitch", hooks.PreModelSwitch, func(c *hooks.Call) {
-		c.Fields = map[string]any{"from_model": "a", "to_model": "b", "source": "command"}
-	})
-	add("UserPromptExpansion", hooks.UserPromptExpand, func(c *hooks.Call) {
-		c.Prompt, c.Typed = "full", "/x y"
-		c.Fields = map[string]any{"expansion_type": "slash_command", "command_name": "x", "command_args": "y"}
-	})
-	add("UserPromptSubmit of a command", hooks.UserPromptSubmit, func(c *hooks.Call) { c.Prompt, c.Typed = "full", "/x y" })
-	add("Elicitation", hooks.Elicitation, func(c *hooks.Call) { c.Fields = map[string]any{"mcp_server_name": "s", "message": "m"} })
-	return out
 }
 
 // TestPayloadGoldens pins the payload of every event byte by byte: key order,

@@ -53,8 +53,8 @@ func splitLines(s string) []string {
 }
 
 // hunkLines splits both sides of a replacement. Their line ends at the end are
-// dropped only when both have one, so that nothing is lost that joinHunk could
-// not bring back.
+// dropped only when both have one, so that nothing is lost that reading the hunk
+// (endLine) could not bring back.
 func hunkLines(old, new string) (o, n []string) {
 	if sharedEnd(old, new) {
 		return splitLines(old), splitLines(new)

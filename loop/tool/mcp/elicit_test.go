@@ -303,7 +303,7 @@ func TestElicitStopsTheClock(t *testing.T) {
 		cl := &calling{limit: time.Minute, timer: time.AfterFunc(time.Minute, func() { silent.Store(true) })}
 		pass := func(d time.Duration, want bool, when string) {
 			t.Helper()
-			time.Sleep(d)
+			<-time.After(d)
 			synctest.Wait()
 			if got := silent.Load(); got != want {
 				t.Errorf("%s: the limit struck: %v", when, got)
