@@ -183,6 +183,9 @@ type Session struct {
 	wg      sync.WaitGroup
 
 	tools atomic.Pointer[tool.Registry]
+	// envStart guards the making of the file that has commands read EnvFile.
+	envStart    sync.Once
+	envStartErr error
 	// starts are hooks that the next prompt waits for; startLater is the source of
 	// SessionStart while it waits for the question about trust.
 	starts     []*pendingStart

@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -115,18 +113,6 @@ func (s *Session) env(callID string) *tool.Env {
 		Files: s.cfg.Files, Terminal: s.cfg.Terminal, Forms: s.cfg.Forms, Seen: s.seen, Images: info.Images,
 		Progress: func(tool.Progress) {},
 	}
-}
-
-// environ is the environment of a tool's children. bash reads the file that
-// BASH_ENV names before each command: what hooks have exported there holds.
-func (s *Session) environ() []string {
-	if s.cfg.EnvFile == "" {
-		return s.cfg.Environ
-	}
-	if st, err := os.Stat(s.cfg.EnvFile); err != nil || st.Size() == 0 {
-		return s.cfg.Environ
-	}
-	return append(slices.Clip(s.cfg.Environ), "BASH_ENV="+s.cfg.EnvFile)
 }
 
 // group handles one run of calls: announced together, decided in order, run at

@@ -26,6 +26,7 @@ func TestForgetHookFiles(t *testing.T) {
 	}
 	for _, id := range []string{"a", "b"} {
 		put("env/" + id + ".sh")
+		put("env/" + id + ".start.sh")
 		put("transcripts/claude-code/-w-x/" + id + ".jsonl")
 		put("transcripts/codex/sessions/2026/11/30/rollout-2026-11-30T11-00-12-" + id + ".jsonl")
 		put("hook-output/" + id + "/codex-Stop-1-1.txt")
@@ -44,7 +45,7 @@ func TestForgetHookFiles(t *testing.T) {
 		return err
 	})
 	want := []string{
-		"env/b.sh", "hook-output/b/codex-Stop-1-1.txt", "transcripts/claude-code/-w-x/b.jsonl",
+		"env/b.sh", "env/b.start.sh", "hook-output/b/codex-Stop-1-1.txt", "transcripts/claude-code/-w-x/b.jsonl",
 		"transcripts/codex/sessions/2026/11/30/rollout-2026-11-30T11-00-12-b.jsonl",
 	}
 	if err != nil || !slices.Equal(left, want) {

@@ -107,7 +107,7 @@ func (w *wiring) forgetHookFiles(id string) error {
 	if dir == "" || id == "" || !filepath.IsLocal(id) || strings.ContainsAny(id, `/\*?[`) {
 		return nil
 	}
-	files := []string{w.envFile(id)}
+	files := []string{w.envFile(id), loop.EnvStart(w.envFile(id))}
 	for _, pattern := range []string{
 		filepath.Join("transcripts", "claude-code", "*", id+".jsonl"),
 		filepath.Join("transcripts", "codex", "sessions", "*", "*", "*", "rollout-*-"+id+".jsonl"),
