@@ -12,6 +12,7 @@ import path from "node:path";
 import { acpx } from "./acpx.mjs";
 import { Harness, KEY } from "./harness.mjs";
 import { isJudge, lastUser, reason, startModel, takeRequests } from "./model.mjs";
+import { older } from "./older.mjs";
 import { acpxExec, withSDK } from "./peers.mjs";
 import { registry } from "./registry.mjs";
 import { sdk } from "./sdk.mjs";
@@ -138,6 +139,7 @@ await check("acpx: no key is an authentication error", {}, async (at) => {
 });
 
 await sdk(h, mock);
+await older(h, mock);
 await registry(h);
 await beside;
 
