@@ -45,6 +45,10 @@ type deltas struct {
 	timer *time.Timer
 	// over is closed when the stream has ended: the timer has nothing to do then.
 	over chan struct{}
+	// told is closed when what led to the request is committed, or when that has
+	// failed (untold); nil where it was committed before.
+	told   chan struct{}
+	untold bool
 
 	// Who has the state:
 	synced time.Time
@@ -58,8 +62,11 @@ func newDeltas(s *Session, at *session.Turn, fail context.CancelFunc) *deltas {
 // run consumes a stream and returns how it ended. It has the state before and
 // after, not meanwhile.
 func (d *deltas) run(ctx context.Context, chunks iter.Seq2[session.Chunk, error], messageID string) error {
-	d.depth = d.s.loan.give()
+	d.lend(ctx)
 	defer func() {
+		if d.told != nil {
+			<-d.told
+		}
 		d.s.loan.take(d.depth)
 		close(d.over)
 		d.mu.Lock()
@@ -68,18 +75,42 @@ func (d *deltas) run(ctx context.Context, chunks iter.Seq2[session.Chunk, error]
 			d.timer.Stop()
 		}
 	}()
+	told := d.told == nil
 	var shown session.Chunk // one for all deltas: a variable of the loop would be one for each
 	for c, err := range chunks {
 		if err != nil {
 			return err
 		}
 		if messageID != "" && (c.Type == session.ChunkText || c.Type == session.ChunkReasoning) {
+			if !told {
+				if <-d.told; d.untold {
+					return nil
+				}
+				told = true
+			}
 			shown = c
 			d.s.cfg.Observer.Delta(ctx, messageID, &shown)
 		}
 		d.put(c)
 	}
 	return nil
+}
+
+// lend lends the state, at once or when what is to be committed first has been.
+func (d *deltas) lend(ctx context.Context) {
+	if d.told == nil {
+		d.depth = d.s.loan.give()
+		return
+	}
+	d.depth = d.s.loan.ops
+	go func() { // joined by run
+		defer close(d.told)
+		if d.s.commit(ctx) != nil {
+			d.untold = true
+			d.fail()
+		}
+		d.s.loan.Unlock()
+	}()
 }
 
 // put collects a chunk.

@@ -9,7 +9,9 @@
 // a steering message), so that they never wait for a person.
 //
 // Events are durable before the Observer hears of them; text deltas are the
-// named exception: they are shown as they stream and written in batches.
+// named exception: they are shown as they stream and written in batches. What
+// leads to a model request is written before it is sent and durable before
+// anything of its answer is shown.
 //
 // A hook that asks a model does so beside the owner, too (Session.Judge): its
 // conversation is logged through short operations.

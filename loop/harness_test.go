@@ -29,6 +29,8 @@ type memLog struct {
 	failAfter int
 	closed    bool
 	now       func() time.Time
+	// onSync, where it is set, comes before what Sync does; its error is Sync's.
+	onSync func() error
 	// written is how many were handed to the operating system.
 	written int
 }
@@ -56,6 +58,11 @@ func (l *memLog) Flush() error {
 }
 
 func (l *memLog) Sync() error {
+	if l.onSync != nil {
+		if err := l.onSync(); err != nil {
+			return err
+		}
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.written, l.durable = len(l.events), len(l.events)

@@ -121,6 +121,41 @@ func TestStreamsAreWrittenInTime(t *testing.T) {
 	})
 }
 
+// The model is asked while what led to the request becomes durable, which is with
+// the operating system by then. Nothing of the answer is shown before it is, and
+// nothing at all when it cannot be.
+func TestNothingIsShownBeforeTheRequestIsDurable(t *testing.T) {
+	for name, broken := range map[string]error{"in the end": nil, "never": errors.New("no space left on device")} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, nil, text("a", "b"))
+				goOn := make(chan error)
+				r.log.onSync = func() error { return <-goOn }
+				done := r.start()
+				synctest.Wait()
+				if r.model.calls() != 1 {
+					t.Fatal("the model was not asked")
+				}
+				if all, written, durable := r.log.have(); written != all || durable != 0 {
+					t.Errorf("%d events, %d written, %d durable", all, written, durable)
+				}
+				if got := r.watch.deltas.String(); got != "" || r.watch.calls > 0 {
+					t.Errorf("shown before it was durable: %q and %d times events", got, r.watch.calls)
+				}
+				goOn <- broken
+				close(goOn)
+				end, want := <-done, "ab"
+				if broken != nil {
+					want = ""
+				}
+				if got := r.watch.deltas.String(); got != want {
+					t.Errorf("shown %q, want %q (%+v)", got, want, end)
+				}
+			})
+		})
+	}
+}
+
 // A log that fails while an answer streams ends the stream.
 func TestLogFailureEndsTheStream(t *testing.T) {
 	for name, more := range map[string]int{"a few deltas": 1, "very many": 2 * drainAt} {

@@ -145,8 +145,12 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 	if err := s.append(sent); err != nil {
 		return err
 	}
-	if err := s.commit(t.ctx); err != nil {
-		return err
+	if s.hasHooks(hooks.PreModelRequest) {
+		if err := s.commit(t.ctx); err != nil {
+			return err
+		}
+	} else if err := s.log.Flush(); err != nil { // the stream commits it, while it waits for the model
+		return s.fail(err)
 	}
 	req := &model.Request{
 		Head: *s.state.Head, Messages: s.state.Messages[:len(s.state.Messages):len(s.state.Messages)],
@@ -199,11 +203,15 @@ func (t *turn) modelHooks(ev hooks.Event, requestID string, attempt int, failure
 
 // stream runs one model stream on the turn's own goroutine: deltas go to the
 // observer as they come (a summary's, which has no message id, do not), and to
-// the log in batches.
+// the log in batches. What is not yet committed is while the model is waited for,
+// and before a delta is shown.
 func (t *turn) stream(client model.Client, req *model.Request, messageID string) error {
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
 	d := newDeltas(t.s, t.s.state.Turn, stop)
+	if len(t.s.unpublished) > 0 {
+		d.told = make(chan struct{})
+	}
 	err := d.run(ctx, client.Stream(ctx, req), messageID)
 	if t.s.failed != nil {
 		return t.s.failed
