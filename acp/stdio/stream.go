@@ -279,8 +279,9 @@ func (s *Stream) kick() {
 	}
 }
 
-// keepBuffer is the largest write buffer that is kept for the next round.
-const keepBuffer = 256 << 10
+// keepBuffer is the largest write buffer that is kept for the next round: an answer
+// of some thousand deltas, which a client falls behind with, takes up to a megabyte.
+const keepBuffer = 1 << 20
 
 // write is the writing goroutine. It swaps two buffers with the producers, so that a write(2) carries
 // all that came during the one before it, and an idle stream writes at once.
