@@ -162,13 +162,15 @@ type Tool struct {
 // The structured answers of the agent's own tools (session.ToolMeta.Response),
 // which the dialects turn into their tool_response.
 type (
-	// BashResponse is bash's.
+	// BashResponse is bash's. JobID is set when the command was put in the
+	// background; Stdout then is what the model is told of it.
 	BashResponse struct {
 		Stdout      string `json:"stdout"`
 		Stderr      string `json:"stderr"`
 		ExitCode    int    `json:"exitCode"`
 		Interrupted bool   `json:"interrupted"`
 		TimedOutMs  int64  `json:"timedOutMs,omitempty"`
+		JobID       string `json:"jobId,omitempty"`
 	}
 	// ReadResponse is read's.
 	ReadResponse struct {

@@ -108,6 +108,7 @@ func toolPayloads(add func(name string, ev hooks.Event, change func(*hooks.Call)
 		response(hooks.BashResponse{Stdout: "a.go\n"})(t)
 		t.ExitCode = exitCode(0)
 	}))
+	add("PostToolUse bash in the background", hooks.PostToolUse, tool("bash", `{"command":"serve","run_in_background":true}`, response(hooks.BashResponse{Stdout: "Started job-1.", JobID: "job-1"})))
 	add("PostToolUse bash failing", hooks.PostToolUse, tool("bash", `{"command":"false"}`, func(t *hooks.Tool) {
 		response(hooks.BashResponse{Stdout: "out\n", Stderr: "err\n", ExitCode: 3})(t)
 		t.ExitCode = exitCode(3)
@@ -203,6 +204,8 @@ func TestInputRoundTrip(t *testing.T) {
 		{"glob", `{"pattern":"*","path":"/a"}`, `{"pattern":"*","path":"/a"}`},
 		{"grep", `{"pattern":"x","path":"/a","include":"*.go"}`, `{"pattern":"x","path":"/a","glob":"*.go"}`},
 		{"todo_write", `{"todos":[{"content":"a","status":"pending"}]}`, `{"todos":[{"content":"a","status":"pending","activeForm":"a"}]}`},
+		{"job_output", `{"job_id":"job-1","wait":true,"timeout_ms":5}`, `{"task_id":"job-1","block":true,"timeout":5}`},
+		{"job_kill", `{"job_id":"job-1"}`, `{"task_id":"job-1"}`},
 		{"web_fetch", `{"url":"http://x"}`, `{"url":"http://x"}`},
 		{"subagent", `{"description":"d","prompt":"p"}`, `{"description":"d","prompt":"p"}`},
 		{"mcp__a__b", `{"any":{"thing":1}}`, `{"any":{"thing":1}}`},

@@ -52,8 +52,10 @@ func decodeResponse(t *hooks.Tool, v any) bool {
 func bashResponse(t *hooks.Tool) (json.RawMessage, bool) {
 	var r hooks.BashResponse
 	if !decodeResponse(t, &r) {
-		// A background job answers with text.
 		r = hooks.BashResponse{Stdout: t.Output, Interrupted: t.Interrupted}
+	}
+	if r.JobID != "" {
+		r.Stdout = "" // the vendor has the id alone
 	}
 	w := hooks.NewObject(nil)
 	w.Str("stdout", r.Stdout)
@@ -63,6 +65,7 @@ func bashResponse(t *hooks.Tool) (json.RawMessage, bool) {
 	if r.TimedOutMs > 0 {
 		w.Int("timedOutAfterMs", r.TimedOutMs)
 	}
+	w.OptStr("backgroundTaskId", r.JobID)
 	return w.Close(), true
 }
 

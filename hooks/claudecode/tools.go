@@ -41,8 +41,11 @@ var tools = []tool{
 	{native: "web_fetch", name: "WebFetch", args: []string{"url", "prompt"}},
 	{native: "web_search", name: "WebSearch"},
 	{native: "ask_user", name: "AskUserQuestion"},
-	{native: "job_output", name: "TaskOutput"},
-	{native: "job_kill", name: "TaskStop"},
+	{
+		native: "job_output", name: "TaskOutput", rename: map[string]string{"job_id": "task_id", "wait": "block", "timeout_ms": "timeout"},
+		args: []string{"task_id", "block", "timeout"},
+	},
+	{native: "job_kill", name: "TaskStop", rename: map[string]string{"job_id": "task_id"}, args: []string{"task_id"}},
 }
 
 // legacy maps a tool to the names it had, which still match in a list

@@ -127,7 +127,7 @@ func (b *bash) background(env *tool.Env, c command) tool.Result {
 	}
 	text := "Started " + j.id + " in the background. Read its output with job_output."
 	r := tool.Text(text)
-	r.Meta.Response, _ = json.Marshal(bashResponse{Stdout: text}) // always encodes
+	r.Meta.Response, _ = json.Marshal(bashResponse{Stdout: text, JobID: j.id}) // always encodes
 	return r
 }
 

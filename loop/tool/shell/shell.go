@@ -91,6 +91,7 @@ type bashResponse struct {
 	ExitCode    int    `json:"exitCode"`
 	Interrupted bool   `json:"interrupted"`
 	TimedOutMs  int64  `json:"timedOutMs,omitempty"`
+	JobID       string `json:"jobId,omitempty"`
 }
 
 //go:embed schemas/bash.json
