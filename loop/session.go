@@ -295,7 +295,14 @@ func (s *Session) fail(err error) error {
 type LogError struct{ Err error }
 
 func (e *LogError) Error() string {
-	return fmt.Sprintf("the session log cannot be written: %v: the session is stopped; free the disk or fix the permissions, then load it again", e.Err)
+	do := "free the disk or fix the permissions, then load it again"
+	switch {
+	case errors.Is(e.Err, session.ErrGone):
+		do = "what was said in it may be on disk no more: put the file back and load the session again, or start a new session"
+	case errors.Is(e.Err, session.ErrCorrupt):
+		do = "`acp-agent sessions verify` says what is left of it"
+	}
+	return fmt.Sprintf("the session log cannot be written: %v: the session is stopped; %s", e.Err, do)
 }
 
 // Unwrap returns the cause.

@@ -15,6 +15,8 @@ var (
 	ErrLocked = errors.New("session is in use by another process")
 	// ErrVersion: the log is of a version this program does not read.
 	ErrVersion = errors.New("session log version not supported")
+	// ErrGone: the log was deleted, moved or replaced while it was open.
+	ErrGone = errors.New("session log is gone")
 	// ErrCorrupt: the log is damaged before its last durable event.
 	ErrCorrupt = errors.New("session log is damaged")
 )

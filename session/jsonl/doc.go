@@ -58,6 +58,14 @@
 // session.State.Repair are appended and synced, so that the next turn, and every
 // provider, finds each tool call answered. Opening again changes nothing.
 //
+// # Other hands
+//
+// Each Flush with something to write, and Close, looks first whether the name still
+// leads to the open file and whether that is as long as what was written. Where the file was deleted, moved
+// or replaced (ErrGone), or cut or written to (ErrCorrupt), the log is stopped and
+// nothing more is acknowledged. What was acknowledged before is where the file is
+// now, if it is anywhere.
+//
 // # What damage leads to
 //
 //	no file, or an id that cannot be a file name    ErrNotFound

@@ -3,6 +3,8 @@ package jsonl
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"sync"
 	"time"
 
@@ -30,6 +32,7 @@ var errClosed = errors.New("session log is closed")
 type Log struct {
 	f    File
 	path string
+	fs   FS
 	now  func() time.Time
 	// buf is borrowed from buffers while encoded events wait, else nil.
 	buf *[]byte
@@ -88,6 +91,9 @@ func (l *Log) Flush() error {
 		return nil
 	}
 	if len(*l.buf) > 0 {
+		if err := l.check(); err != nil {
+			return err
+		}
 		l.dirty = true
 		n, err := l.f.WriteAt(*l.buf, l.off)
 		l.off += int64(n)
@@ -114,6 +120,28 @@ func (l *Log) Sync() error {
 	return nil
 }
 
+// check notices that somebody else had his hands on the file: that its name leads
+// to it no more, or that it is not as long as it was written. It costs two calls
+// of stat, which is next to nothing beside a sync.
+func (l *Log) check() error {
+	mine, err := l.f.Stat()
+	if err != nil {
+		return l.fail("looking at", err)
+	}
+	named, err := l.fs.Stat(l.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return l.fail("looking for", fmt.Errorf("%w: it was deleted or moved while the session was open", session.ErrGone))
+	case err != nil:
+		return l.fail("looking for", err)
+	case !os.SameFile(mine, named):
+		return l.fail("looking for", fmt.Errorf("%w: another file has taken its place while the session was open", session.ErrGone))
+	case mine.Size() != l.off:
+		return l.fail("looking at", fmt.Errorf("%w: it has %d bytes and %d were written: another program has changed it", session.ErrCorrupt, mine.Size(), l.off))
+	}
+	return nil
+}
+
 // Close syncs and gives up lock and file. It returns the error that stuck, if
 // any; a second Close does nothing.
 func (l *Log) Close() error {
@@ -121,6 +149,9 @@ func (l *Log) Close() error {
 		return nil
 	}
 	err := l.Sync()
+	if err == nil {
+		err = l.check()
+	}
 	l.release()
 	err = errors.Join(err, closeLocked(l.f, l.path))
 	l.f, l.err = nil, fmt.Errorf("using %s: %w", l.path, errClosed)

@@ -140,7 +140,7 @@ func (s *Store) Create(ctx context.Context, h session.Header) (session.Log, erro
 		// The file is ours, O_EXCL made it: leave no half of a session behind.
 		return nil, errors.Join(fmt.Errorf("creating the session log %s: %w", path, err), f.Close(), s.fs.Remove(path))
 	}
-	return &Log{f: f, path: path, now: s.now, off: int64(len(line))}, nil
+	return &Log{f: f, path: path, fs: s.fs, now: s.now, off: int64(len(line))}, nil
 }
 
 func (s *Store) begin(f File, header []byte) error {
@@ -213,7 +213,7 @@ func (s *Store) load(ctx context.Context, id string, f File, path string, visit 
 	if st.Header.ID != id {
 		return nil, nil, fmt.Errorf("reading %s, line 1: %w: the header is that of session %q", path, session.ErrCorrupt, st.Header.ID)
 	}
-	l := &Log{f: f, path: path, now: s.now, off: got.Size, seq: st.Seq}
+	l := &Log{f: f, path: path, fs: s.fs, now: s.now, off: got.Size, seq: st.Seq}
 	var repair []session.Data
 	if got.Torn > 0 {
 		aside, err := s.cutTail(id, f, path, got)
