@@ -340,7 +340,9 @@ func (s *Session) publish(ctx context.Context) {
 const closeGrace = 5 * time.Second
 
 // Close cancels the running turn, waits for it, runs SessionEnd hooks and
-// closes the log. It may be called twice; ctx bounds the wait for the hooks.
+// closes the log. It may be called twice; ctx bounds the wait for the hooks. The
+// session is closed also where it returns an error. A failure of the log that a
+// prompt or another call has reported before is not reported again.
 func (s *Session) Close(ctx context.Context, reason string) error {
 	s.mu.Lock()
 	if s.closed {
@@ -362,9 +364,13 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 	case s.owner <- struct{}{}:
 	case <-timer.C:
 		close(s.closing)
+		if s.cfg.OnClose != nil {
+			s.cfg.OnClose() // what it waits for may be among these children
+		}
 		return fmt.Errorf("closing session %s: the running turn did not end within %v of its cancel; its log is left as it is and will be mended when it is loaded", s.ID(), closeGrace)
 	}
 	close(s.closing)
+	told := s.failed != nil
 	s.endHooks(ctx, reason)
 	s.wg.Wait()
 	err := s.log.Close()
@@ -372,8 +378,12 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 	if s.cfg.OnClose != nil {
 		s.cfg.OnClose()
 	}
-	if err != nil {
-		return fmt.Errorf("closing session %s: %w", s.ID(), err)
+	switch {
+	case err == nil:
+		return nil
+	case told:
+		s.cfg.Log.Debug("the session's log had failed before", "session", s.ID(), "error", err)
+		return nil
 	}
-	return nil
+	return fmt.Errorf("session %s is closed: %w", s.ID(), &LogError{Err: err})
 }

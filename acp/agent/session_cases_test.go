@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -377,5 +378,51 @@ func TestFork(t *testing.T) {
 		r.refused(acp.MethodSessionFork, &acp.ForkSessionRequest{SessionID: id, Cwd: r.dir}, -32600)
 		r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
 		r.stops(p, acp.StopReasonCancelled)
+	})
+}
+
+// A session whose log has failed can be closed; the failure is told once, by what
+// met it first, with what to do.
+func TestFailedLogIsToldOnce(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("an open file cannot be deleted there")
+	}
+	remove := func(r *rig, id string) {
+		t.Helper()
+		path, err := r.store.Path(id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	told := func(what string, e *acp.Error) {
+		t.Helper()
+		for _, w := range []string{"deleted", "put the file back"} {
+			if text := e.Message + string(mustJSON(e.Data)); !strings.Contains(text, w) {
+				t.Errorf("%s: %s does not say %q", what, text, w)
+			}
+		}
+	}
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		remove(r, id)
+		told("the prompt", r.refused(acp.MethodSessionPrompt, textPrompt(id, "more"), -32603))
+		told("the next one", r.refused(acp.MethodSessionPrompt, textPrompt(id, "more"), -32603))
+		r.close(id)
+		r.refused(acp.MethodSessionPrompt, textPrompt(id, "more"), -32002)
+		r.close(id) // there is nothing left to do
+
+		// Where nothing has met it before, the close tells.
+		id = r.open()
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		remove(r, id)
+		told("the close", r.refused(acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: id}, -32603))
+		r.close(id)
+		if r.build.closed != 2 {
+			t.Errorf("%d of 2 sessions have freed what they hold", r.build.closed)
+		}
 	})
 }
