@@ -222,7 +222,7 @@ func appendFrame(dst []byte, id RequestId, method string, params any) ([]byte, e
 	if id != nil {
 		dst = append(append(append(dst, `"id":`...), id...), ',')
 	}
-	dst = AppendString(append(dst, `"method":`...), method)
+	dst = appendString(append(dst, `"method":`...), method)
 	if params != nil {
 		var err error
 		if dst, err = Append(append(dst, `,"params":`...), params); err != nil {

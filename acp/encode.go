@@ -36,7 +36,7 @@ func appendValue(dst []byte, v reflect.Value) ([]byte, error) {
 	}
 	switch t.Kind() {
 	case reflect.String:
-		return AppendString(dst, v.String()), nil
+		return appendString(dst, v.String()), nil
 	case reflect.Bool:
 		return strconv.AppendBool(dst, v.Bool()), nil
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:

@@ -38,7 +38,7 @@ func (m *Message) AppendJSON(dst []byte) ([]byte, error) {
 		dst = append(append(dst, `,"id":`...), m.ID...)
 	}
 	if m.Method != "" {
-		dst = AppendString(append(dst, `,"method":`...), m.Method)
+		dst = appendString(append(dst, `,"method":`...), m.Method)
 		if m.Params != nil {
 			dst = append(append(dst, `,"params":`...), m.Params...)
 		}

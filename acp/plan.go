@@ -91,7 +91,7 @@ func newPlan(t reflect.Type) *plan {
 		}
 		has := func(o string) bool { _, ok := opts[o]; return ok }
 		f := field{
-			name: name, prefix: string(AppendString(nil, name)) + ":", index: i, typ: sf.Type,
+			name: name, prefix: string(appendString(nil, name)) + ":", index: i, typ: sf.Type,
 			omit: strings.Contains(rest, "omit"), null: has("null"), absent: has("absent"), skip: has("skip"),
 		}
 		f.required = !f.omit && !has("optional")
@@ -123,7 +123,7 @@ func newVariant(sf reflect.StructField, i int, disc string, opts map[string]stri
 	_, isDef := opts["default"]
 	v := variant{value: value, key: key, isDef: isDef, index: i, typ: sf.Type.Elem()}
 	if isVariant && !isDef {
-		v.prefix = string(AppendString(nil, disc)) + ":" + string(AppendString(nil, value))
+		v.prefix = string(appendString(nil, disc)) + ":" + string(appendString(nil, value))
 	}
 	return v, true
 }

@@ -161,7 +161,7 @@ func (l *link) ReadObject(v any) error {
 			continue
 		}
 		bones := []byte(`{"method":`)
-		bones = AppendString(bones, l.in.Method)
+		bones = appendString(bones, l.in.Method)
 		if l.in.ID != nil {
 			l.lastPrivate++
 			l.idMu.Lock()

@@ -1,36 +1,8 @@
 package acp
 
 import (
-	"encoding/json"
-	"strings"
 	"testing"
 )
-
-func FuzzAppendString(f *testing.F) {
-	for _, s := range []string{"", "plain", "é\"\\/\b\f\n\r\t\x00\x1f\x7f", "\u2028\u2029<>&", "bad \xff\xc3", "\xed\xa0\x80", "😀", "\xf0\x9f\x98"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		var want, got string
-		b, err := json.Marshal(s)
-		if err != nil {
-			return // encoding/json takes every string
-		}
-		if err := json.Unmarshal(b, &want); err != nil {
-			t.Fatal(err)
-		}
-		out := AppendString([]byte("x"), s)[1:]
-		if err := json.Unmarshal(out, &got); err != nil {
-			t.Fatalf("%q is not JSON: %v", out, err)
-		}
-		if got != want {
-			t.Fatalf("%q came back as %q, with encoding/json as %q", s, got, want)
-		}
-		if strings.ContainsAny(string(out), "\n\r") {
-			t.Fatalf("%q has a raw line end", out)
-		}
-	})
-}
 
 func FuzzAppendTextChunk(f *testing.F) {
 	f.Add("s", "m", "hello\nworld")

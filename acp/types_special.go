@@ -145,7 +145,7 @@ func (v SessionConfigOptionValue) MarshalJSON() ([]byte, error) {
 	if v.Bool != nil {
 		return json.Marshal(*v.Bool)
 	}
-	return AppendString(nil, v.ID), nil
+	return appendString(nil, v.ID), nil
 }
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"acp-agent/internal/jsonstring"
 )
 
 // Payloads are written by hand rather than by encoding/json because hooks grep
@@ -73,56 +75,10 @@ func (w *ObjectWriter) Object(k string, fn func(*ObjectWriter)) {
 	w.dst = in.Close()
 }
 
-const hexDigits = "0123456789abcdef"
-
-// AppendString appends s as a JSON string, everything but controls, quote and
-// backslash as it is. A byte that is not UTF-8 becomes U+FFFD.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if c >= utf8.RuneSelf {
-			r, n := utf8.DecodeRuneInString(s[i:])
-			if r == utf8.RuneError && n == 1 {
-				dst = append(dst, s[start:i]...)
-				dst = append(dst, "\ufffd"...)
-				start = i + 1
-			}
-			i += n
-			continue
-		}
-		if c >= 0x20 && c != '"' && c != '\\' {
-			i++
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		dst = appendEscape(dst, c)
-		i++
-		start = i
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
-
-// appendEscape writes what JSON.stringify writes for the character.
-func appendEscape(dst []byte, c byte) []byte {
-	switch c {
-	case '"', '\\':
-		return append(dst, '\\', c)
-	case '\n':
-		return append(dst, '\\', 'n')
-	case '\r':
-		return append(dst, '\\', 'r')
-	case '\t':
-		return append(dst, '\\', 't')
-	case '\b':
-		return append(dst, '\\', 'b')
-	case '\f':
-		return append(dst, '\\', 'f')
-	}
-	return append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-}
+// AppendString appends s as a JSON string, as JSON.stringify would: everything
+// but controls, quote and backslash as it is. A byte that is not UTF-8 becomes
+// U+FFFD.
+func AppendString(dst []byte, s string) []byte { return jsonstring.Stringify.Append(dst, s) }
 
 // AppendJSON appends JSON text in compact form, its strings in raw UTF-8 instead
 // of \u escapes, members in the order they have. Text that is empty or no JSON
@@ -183,6 +139,8 @@ func EscapeASCII(b []byte) []byte {
 	}
 	return out
 }
+
+const hexDigits = "0123456789abcdef"
 
 func appendU(dst []byte, r rune) []byte {
 	return append(dst, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -157,38 +156,6 @@ func TestRawMembers(t *testing.T) {
 	if line := encode(t, session.Event{Seq: 1, Time: t0, Data: &session.Unknown{Kind: "future"}}); !json.Valid(line) {
 		t.Errorf("unknown event without data: %s", line)
 	}
-}
-
-func FuzzAppendString(f *testing.F) {
-	for _, s := range texts {
-		f.Add(s)
-	}
-	f.Add("\xff\xfe\x80")
-	f.Add("\xed\xa0\x80") // a surrogate, which is not UTF-8
-	f.Add(strings.Repeat("x\n", 1000))
-	f.Fuzz(func(t *testing.T, s string) {
-		got := session.AppendString([]byte("x"), s)[1:]
-		var back, want string
-		if err := json.Unmarshal(got, &back); err != nil {
-			t.Fatalf("%q: %v: %s", s, err, got)
-		}
-		std, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := json.Unmarshal(std, &want); err != nil {
-			t.Fatal(err)
-		}
-		if back != want || utf8.ValidString(s) && back != s {
-			t.Fatalf("%q came back as %q, by encoding/json as %q", s, back, want)
-		}
-		if bytes.ContainsAny(got, "\n\r\u2028\u2029") {
-			t.Fatalf("%q has a line end: %s", s, got)
-		}
-		if again := session.AppendString(nil, back); !bytes.Equal(again, got) {
-			t.Fatalf("%q: written %s, read and written again %s", s, got, again)
-		}
-	})
 }
 
 func addLines(f *testing.F) {

@@ -2,7 +2,8 @@ package session
 
 import (
 	"strconv"
-	"unicode/utf8"
+
+	"acp-agent/internal/jsonstring"
 )
 
 // objectWriter appends the members of one JSON object. It exists because the
@@ -44,72 +45,10 @@ func (w *objectWriter) bool(k string, v bool) {
 	w.dst = strconv.AppendBool(w.dst, v)
 }
 
-// plain marks the bytes that stand for themselves in a JSON string.
-var plain = func() (t [256]bool) {
-	for c := 0x20; c < utf8.RuneSelf; c++ {
-		t[c] = c != '"' && c != '\\'
-	}
-	return t
-}()
-
-const hexDigits = "0123456789abcdef"
-
 // AppendString appends s as a JSON string. Valid UTF-8 comes back byte for byte
 // from any decoder; a byte that is not UTF-8 becomes U+FFFD, as JSON cannot
 // hold it. U+2028 and U+2029 are escaped, so that no reader takes them for line
 // ends.
-func AppendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; ; {
-		// Nearly all of any text passes here: a request holds the whole
-		// conversation each time.
-		for i < len(s) && plain[s[i]] {
-			i++
-		}
-		if i == len(s) {
-			break
-		}
-		c := s[i]
-		if c < utf8.RuneSelf {
-			dst = append(dst, s[start:i]...)
-			switch c {
-			case '"', '\\':
-				dst = append(dst, '\\', c)
-			case '\n':
-				dst = append(dst, '\\', 'n')
-			case '\r':
-				dst = append(dst, '\\', 'r')
-			case '\t':
-				dst = append(dst, '\\', 't')
-			default:
-				dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&15])
-			}
-			i++
-			start = i
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if r == utf8.RuneError && n == 1 || r == 0x2028 || r == 0x2029 {
-			dst = append(dst, s[start:i]...)
-			switch r {
-			case 0x2028:
-				dst = append(dst, `\u2028`...)
-			case 0x2029:
-				dst = append(dst, `\u2029`...)
-			default:
-				// As a character, not as an escape: what is read back and written
-				// again must be the same bytes, or digests would differ.
-				dst = append(dst, "\ufffd"...)
-			}
-			i += n
-			start = i
-			continue
-		}
-		i += n
-	}
-	dst = append(dst, s[start:]...)
-	return append(dst, '"')
-}
+func AppendString(dst []byte, s string) []byte { return jsonstring.Lines.Append(dst, s) }
 
 func appendInt(dst []byte, v int64) []byte { return strconv.AppendInt(dst, v, 10) }

@@ -76,15 +76,15 @@ var layers = []struct {
 	may []string
 }{
 	{"session/jsonl", []string{"session"}},
-	{"session/...", nil},
+	{"session/...", []string{"internal/jsonstring"}},
 	{"hooks/claudecode", []string{"hooks"}},
 	{"hooks/codex", []string{"hooks"}},
-	{"hooks", []string{"internal/procgroup"}},
+	{"hooks", []string{"internal/procgroup", "internal/jsonstring"}},
 	{"internal/...", nil},
 	{"acp/agent", []string{"acp/...", "loop/...", "session", "hooks"}},
 	{"acp/acptest", []string{"acp", "acp/schema", "acp/stdio"}},
 	{"acp/stdio", []string{"acp"}},
-	{"acp/...", nil},
+	{"acp/...", []string{"internal/jsonstring"}},
 	// An adapter or a tool has its parent, and session, whose words its parent
 	// speaks.
 	{"loop/model/...", []string{"session", "loop/model", "loop/model/internal/..."}},
