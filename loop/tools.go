@@ -64,6 +64,9 @@ func (t *turn) tools() (*session.EndReason, error) {
 	} else if out, err := t.batchHooks(jobs); err != nil {
 		return nil, err
 	} else if out != nil {
+		for _, j := range jobs {
+			t.follow(j, out)
+		}
 		t.contexts = append(t.contexts, contextData(out, hooks.PostToolBatch)...)
 		if out.Blocked || out.Halted {
 			end = &session.EndReason{Kind: session.EndCompleted, Message: blockText(out)}
@@ -498,6 +501,9 @@ func (t *turn) answer(j *job) error {
 		out, err := t.fire(&hooks.Call{Event: ev, Tool: j.hookTool()})
 		if err != nil {
 			return err
+		}
+		if t.follow(j, out) {
+			content = withLine(content, textHookChanged)
 		}
 		if out.ReplaceOutput != nil && t.ctx.Err() == nil {
 			content = []session.Block{session.Text(out.ReplaceOutput.Text)}

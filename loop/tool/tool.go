@@ -71,6 +71,13 @@ type Checker interface {
 	Check(input json.RawMessage) error
 }
 
+// Follower is a Tool that changes a file which hooks may change after it, as a
+// formatter does. Follow takes what they have made of it as known, so that the
+// next change need not read it first, and reports whether there was anything.
+type Follower interface {
+	Follow(ctx context.Context, env *Env, input json.RawMessage) bool
+}
+
 // Result is what a tool answers.
 type Result struct {
 	// Content is what the model sees: text, image or resource blocks.

@@ -107,6 +107,12 @@ func notFound(c current, t text, old string) error {
 	return fmt.Errorf("old_string is not in %s. %s", c.place.Shown, hint)
 }
 
+// Follow implements tool.Follower.
+func (editTool) Follow(ctx context.Context, env *tool.Env, input json.RawMessage) bool {
+	a, err := decodeEdit(input)
+	return err == nil && follow(ctx, env, a.FilePath)
+}
+
 func (editTool) View(env *tool.Env, input json.RawMessage) tool.View {
 	a, err := decodeEdit(input)
 	v := tool.View{Title: tool.Title("Edit " + a.FilePath)}

@@ -122,6 +122,26 @@ func (c current) observed(ctx context.Context, env *tool.Env) error {
 	return nil
 }
 
+// follow takes the file as known that was known before hooks ran. A file that
+// cannot be read now is one to read again.
+func follow(ctx context.Context, env *tool.Env, path string) bool {
+	c, err := load(ctx, env, path)
+	if err != nil || !c.exists {
+		return false
+	}
+	sum := sha256.Sum256(c.data)
+	if c.large {
+		if sum, err = sumDisk(ctx, c.place); err != nil {
+			return false
+		}
+	}
+	if seen, same := env.Seen.KnownSum(c.place.Real, sum); !seen || same {
+		return false
+	}
+	env.Seen.NoteSum(c.place.Real, sum)
+	return true
+}
+
 // put writes the new content and remembers that it is known.
 func (c current) put(ctx context.Context, env *tool.Env, data []byte) error {
 	if !c.exists {

@@ -418,3 +418,35 @@ func TestViewBearsAnything(t *testing.T) {
 		t.Error("a view counts as a read")
 	}
 }
+
+// What a formatter makes of a file that the session has written is known; what
+// was never read stays to be read.
+func TestFollowTakesInWhatHooksWrote(t *testing.T) {
+	env := dir(t, map[string]string{"other": "x\n"})
+	ok(t, env, writeTool{}, "file_path", "a", "content", "x=1\n")
+	args := func(name string) json.RawMessage { return tooltest.Args("file_path", name, "content", "x=1\n") }
+	if (writeTool{}).Follow(t.Context(), env, args("a")) {
+		t.Error("followed where nothing has changed")
+	}
+	put(t, env, "a", "x = 1\n")
+	if _, text := run(t, env, editTool{}, "file_path", "a", "old_string", "x = 1", "new_string", "x=2"); !strings.Contains(text, "has changed since it was read") {
+		t.Errorf("without Follow: %s", text)
+	}
+	if !(writeTool{}).Follow(t.Context(), env, args("a")) {
+		t.Error("did not follow")
+	}
+	ok(t, env, editTool{}, "file_path", "a", "old_string", "x = 1", "new_string", "x=2")
+	put(t, env, "a", "x = 2\n")
+	if !(editTool{}).Follow(t.Context(), env, tooltest.Args("file_path", "a", "old_string", "x = 1", "new_string", "x=2")) {
+		t.Error("edit did not follow")
+	}
+	ok(t, env, writeTool{}, "file_path", "a", "content", "x=3\n")
+	for _, name := range []string{"other", "gone", "../outside"} {
+		if (writeTool{}).Follow(t.Context(), env, args(name)) {
+			t.Errorf("followed %s, which was never seen", name)
+		}
+	}
+	if _, text := run(t, env, editTool{}, "file_path", "other", "old_string", "x", "new_string", "y"); !strings.Contains(text, "has not been read") {
+		t.Errorf("a file that was never read: %s", text)
+	}
+}

@@ -53,6 +53,12 @@ func decodeWrite(input json.RawMessage) (writeArgs, error) {
 	return a, err
 }
 
+// Follow implements tool.Follower.
+func (writeTool) Follow(ctx context.Context, env *tool.Env, input json.RawMessage) bool {
+	a, err := decodeWrite(input)
+	return err == nil && follow(ctx, env, a.FilePath)
+}
+
 func (writeTool) View(env *tool.Env, input json.RawMessage) tool.View {
 	a, err := decodeWrite(input)
 	v := tool.View{Title: tool.Title("Write " + a.FilePath)}
