@@ -265,7 +265,7 @@ func (a *Agent) steer(ctx context.Context, p *SteerRequest) (func() (*SteerRespo
 	if err != nil {
 		return nil, err
 	}
-	content, err := promptContent(p.Content)
+	content, err := promptContent("content", p.Content)
 	if err != nil {
 		return nil, err
 	}
@@ -394,7 +394,7 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 	if err != nil {
 		return nil, err
 	}
-	content, err := promptContent(p.Prompt)
+	content, err := promptContent("prompt", p.Prompt)
 	if err != nil {
 		return nil, err
 	}

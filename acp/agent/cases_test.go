@@ -91,7 +91,7 @@ var cases = []struct{ id, at, why string }{
 	{"S2", "", "C1, line 64 and I8"},
 	{"S3", "", "lines 63, 75, 76, 107 and F8"},
 	{"S4", "cmd/acp-agent.TestBinaryStdout", "line 48"},
-	{"S5", "acp.TestA15MissingFields", "an empty prompt is refused with what to send, line 60"},
+	{"S5", "acp.TestA15MissingFields acp/agent.TestS5EmptyPrompt", ""},
 	{"S6", "cmd/acp-agent.TestBinaryStdout", ""},
 	{"S7", "acp/agent.TestD3ProviderFailures", "lines 64, 72 and 96"},
 }

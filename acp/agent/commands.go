@@ -186,6 +186,12 @@ func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string,
 	if c.path != "" {
 		body := expand(c.path, args)
 		prompt := append([]session.Block{session.Text(body)}, content[1:]...)
+		if empty(prompt) {
+			return slot.Tell(session.Notice{
+				Severity: "warning", Text: fmt.Sprintf("The command /%s says nothing: %s is empty.", c.name, c.path),
+				Source: session.Source{Kind: session.SourceAgent, Name: "/" + c.name},
+			})
+		}
 		return slot.Command(loop.Typed{Name: c.name, Args: args, Text: content[0].Text}, prompt, session.Source{Kind: session.SourceUser, Name: "/" + c.name})
 	}
 	say := func(format string, a ...any) (session.EndReason, error) {

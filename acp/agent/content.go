@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,12 +19,14 @@ import (
 	"acp-agent/session"
 )
 
-// promptContent takes the blocks of a prompt into the log's terms. Nothing is
-// dropped: what the agent did not advertise is refused with the block named.
-func promptContent(in []acp.ContentBlock) ([]session.Block, error) {
+// promptContent takes the blocks of a prompt, which stand in that member of the
+// params, into the log's terms. Nothing is dropped: what the agent did not
+// advertise is refused with the block named, and so is a prompt that says nothing
+// at all, which providers refuse and no model can answer.
+func promptContent(member string, in []acp.ContentBlock) ([]session.Block, error) {
 	out := make([]session.Block, 0, len(in))
 	for i, b := range in {
-		field := fmt.Sprintf("prompt[%d]", i)
+		field := fmt.Sprintf("%s[%d]", member, i)
 		switch {
 		case b.Text != nil:
 			out = append(out, session.Text(b.Text.Text))
@@ -69,9 +72,19 @@ func promptContent(in []acp.ContentBlock) ([]session.Block, error) {
 		}
 	}
 	if len(out) == 0 {
-		return nil, acp.InvalidParams("prompt", "the prompt is empty: send at least one content block")
+		return nil, acp.InvalidParams(member, "the prompt is empty: send at least one content block")
+	}
+	if empty(out) {
+		return nil, acp.InvalidParams(member, "the prompt is empty: its text is blank, and there is nothing else in it")
 	}
 	return out, nil
+}
+
+// empty reports whether there is nothing but blank text.
+func empty(content []session.Block) bool {
+	return !slices.ContainsFunc(content, func(b session.Block) bool {
+		return b.Type != session.BlockText || strings.TrimSpace(b.Text) != ""
+	})
 }
 
 // base64Data checks data for the model, and takes off what some clients put round

@@ -379,3 +379,44 @@ func TestSteer(t *testing.T) {
 		r.refused(agent.MethodSteer, &agent.SteerRequest{SessionID: id}, -32602)
 	})
 }
+
+// S5: a prompt that says nothing is refused, with what is wrong, and leaves no
+// trace; blank text beside something else goes on as it is.
+func TestS5EmptyPrompt(t *testing.T) {
+	bubble(t, options{caps: acp.ClientCapabilities{Session: &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}}}}, func(r *rig) {
+		r.write(".commands/nothing.md", "---\ndescription: none\n---\n\n")
+		id := r.open()
+		blank := func(texts ...string) (out []acp.ContentBlock) {
+			for _, s := range texts {
+				out = append(out, acp.TextBlock(s))
+			}
+			return out
+		}
+		for _, p := range [][]acp.ContentBlock{{}, blank(""), blank(" "), blank("\n\t\r\n"), blank("\u2028\u00a0\u3000"), blank("", "  ")} {
+			e := r.refused(acp.MethodSessionPrompt, map[string]any{"sessionId": id, "prompt": p}, -32602)
+			if text := e.Message + string(mustJSON(e.Data)); !strings.Contains(text, "the prompt is empty") || !strings.Contains(text, "prompt") {
+				t.Errorf("%s: %s", mustJSON(p), text)
+			}
+		}
+		r.refused(agent.MethodSteer, map[string]any{"sessionId": id, "content": blank(" ")}, -32602)
+		r.say(id, "/nothing", acp.StopReasonEndTurn)
+		told := slices.ContainsFunc(r.Frames(), func(f acptest.Frame) bool { return strings.Contains(string(f.Msg.Params), "nothing.md is empty") })
+		if r.model.asked() != 0 || !told {
+			t.Errorf("the model was asked %d times for nothing; the person was told: %v", r.model.asked(), told)
+		}
+		link := acp.ContentBlock{ResourceLink: &acp.ResourceLink{URI: "https://x.example", Name: "x"}}
+		r.prompt(&acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{acp.TextBlock(" "), link}}, acp.StopReasonEndTurn)
+		r.say(id, " x ", acp.StopReasonEndTurn)
+		var said []string
+		for _, m := range r.model.request(t, -1).Messages {
+			if m.Role == session.RoleUser {
+				for _, b := range m.Content {
+					said = append(said, b.Text+b.URI)
+				}
+			}
+		}
+		if got := strings.Join(said, "|"); got != " |https://x.example| x " {
+			t.Errorf("the model read %q", got)
+		}
+	})
+}
