@@ -222,6 +222,7 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 	s.tools.Store(cfg.Tools)
 	s.compactions = state.Compactions
 	s.mode.set(cmp.Or(state.Mode, cfg.Mode, permission.ModeDefault))
+	s.checkEffort()
 	s.transcripts = newTranscripts(&s.cfg, state.Header)
 	if cfg.OnOpen != nil {
 		cfg.OnOpen(s)

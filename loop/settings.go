@@ -2,6 +2,8 @@ package loop
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +42,24 @@ func (s *Session) effort() string {
 		return v
 	}
 	return s.cfg.Effort
+}
+
+// checkEffort has the person told of a configured effort that the model does not
+// have. It stays in force: adapters take the nearest that there is.
+func (s *Session) checkEffort() {
+	effort := s.effort()
+	_, info, err := s.cfg.Models.Client(s.modelRef())
+	if effort == "" || err != nil || len(info.Efforts) == 0 || slices.Contains(info.Efforts, effort) {
+		return
+	}
+	s.cfg.Notices = append(s.cfg.Notices, session.Notice{
+		Severity: "info", Text: EffortNote(info, effort), Source: session.Source{Kind: session.SourceAgent},
+	})
+}
+
+// EffortNote says what becomes of an effort that a model does not have.
+func EffortNote(info model.Info, effort string) string {
+	return fmt.Sprintf("The model %s has no effort %q: the nearest of %s is used.", info.Ref, effort, strings.Join(info.Efforts, ", "))
 }
 
 // Settings are a session's settings in force.

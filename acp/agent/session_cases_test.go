@@ -12,6 +12,7 @@ import (
 	"acp-agent/acp"
 	"acp-agent/acp/acptest"
 	"acp-agent/acp/agent"
+	"acp-agent/loop"
 	"acp-agent/loop/model"
 	"acp-agent/session"
 	"acp-agent/session/jsonl"
@@ -190,6 +191,42 @@ func TestListedWhereItWorks(t *testing.T) {
 		r.say(id, "hi", acp.StopReasonEndTurn)
 		r.close(id)
 		at("back again", r.dir)
+	})
+}
+
+// A configured effort that the model does not have is shown as it is, can be left
+// and taken again, and the person is told once what becomes of it.
+func TestEffortThatTheModelHasNot(t *testing.T) {
+	o := options{caps: acp.ClientCapabilities{Session: &acp.ClientSessionCapabilities{Notices: &acp.NoticeCapabilities{}}}}
+	o.hold = func(c loop.Config) loop.Config { c.Effort = "max"; return c }
+	bubble(t, o, func(r *rig) {
+		res := r.opened()
+		id := res.SessionID
+		currentIsOffered(t, res.ConfigOptions)
+		if got := option(res.ConfigOptions, "effort"); got != "max" {
+			t.Errorf("the effort is shown as %q", got)
+		}
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		r.say(id, "hi", acp.StopReasonEndTurn)
+		if got := r.model.request(t, -1).Head.Config.ReasoningEffort; got != "max" {
+			t.Errorf("the adapter is given %q", got)
+		}
+		told := 0
+		for _, f := range r.Frames() {
+			if strings.Contains(string(f.Msg.Params), `no effort \"max\": the nearest of low, high is used`) {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("the person was told %d times", told)
+		}
+		if got := option(r.set(id, "effort", "max"), "effort"); got != "max" {
+			t.Errorf("set to what it is: %q", got)
+		}
+		if got := option(r.set(id, "effort", "low"), "effort"); got != "low" {
+			t.Errorf("set to another: %q", got)
+		}
+		r.refused(acp.MethodSessionSetConfigOption, map[string]any{"sessionId": id, "configId": "effort", "value": "max"}, -32602)
 	})
 }
 

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,13 +41,15 @@ func (a *Agent) options(s loop.Settings) []acp.SessionConfigOption {
 		selectOption(loop.ConfigModel, "Model", acp.SessionConfigOptionCategoryModel, s.Model, a.modelOptions(s.Model)),
 	}
 	if efforts := a.efforts(s.Model); len(efforts) > 0 {
-		current := s.Effort
-		if !slices.Contains(efforts, current) {
-			current = effortDefault
-		}
+		current := cmp.Or(s.Effort, effortDefault)
 		opts := []acp.SessionConfigSelectOption{{Value: effortDefault, Name: "Default"}}
 		for _, e := range efforts {
-			opts = append(opts, acp.SessionConfigSelectOption{Value: e, Name: strings.ToUpper(e[:1]) + e[1:]})
+			opts = append(opts, acp.SessionConfigSelectOption{Value: e, Name: capital(e)})
+		}
+		if s.Effort != "" && !slices.Contains(efforts, s.Effort) {
+			opts = append(opts, acp.SessionConfigSelectOption{
+				Value: s.Effort, Name: capital(s.Effort), Description: "As the agent is configured. This model has no such effort: the nearest is used.",
+			})
 		}
 		out = append(out, selectOption(loop.ConfigEffort, "Reasoning effort", acp.SessionConfigOptionCategoryThoughtLevel, current, opts))
 	}
@@ -56,6 +59,8 @@ func (a *Agent) options(s loop.Settings) []acp.SessionConfigOption {
 	}
 	return append(out, selectOption(loop.ConfigMode, "Permission mode", acp.SessionConfigOptionCategoryMode, s.Mode, ms))
 }
+
+func capital(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
 
 func selectOption(id, name string, cat acp.SessionConfigOptionCategory, current string, opts []acp.SessionConfigSelectOption) acp.SessionConfigOption {
 	return acp.SessionConfigOption{ID: id, Name: name, Category: cat, Select: &acp.SessionConfigSelect{

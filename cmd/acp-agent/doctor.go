@@ -9,9 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/loop"
 )
 
 // doctorCmd is acp-agent doctor.
@@ -113,7 +115,24 @@ func checkModels(cfg *config.Config) []finding {
 	} else if _, err := cfg.Key(ref.Provider); err != nil {
 		return append(out, finding{"miss", "model", ref.String() + ": " + err.Error()})
 	}
-	return append(out, finding{"ok", "model", ref.String()})
+	return append(append(out, finding{"ok", "model", ref.String()}), checkEffort(cfg, ref)...)
+}
+
+// checkEffort looks whether the model has the effort that sessions start with.
+func checkEffort(cfg *config.Config, ref config.ModelRef) []finding {
+	p, err := cfg.Provider(ref.Provider)
+	if cfg.Effort == "" || ref.Provider == config.Replay || err != nil {
+		return nil
+	}
+	info := lookup(p, ref.Name)
+	info.Ref = ref.String()
+	switch {
+	case len(info.Efforts) == 0:
+		return []finding{{"note", "effort", fmt.Sprintf("%s: it is not known that %s takes one; where it takes none it is left out", cfg.Effort, info.Ref)}}
+	case !slices.Contains(info.Efforts, cfg.Effort):
+		return []finding{{"note", "effort", loop.EffortNote(info, cfg.Effort) + " Set effort in the config file, or ACP_AGENT_EFFORT"}}
+	}
+	return []finding{{"ok", "effort", cfg.Effort}}
 }
 
 // checkHooks names the hook files that a session in this directory would look
