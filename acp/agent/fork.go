@@ -39,11 +39,10 @@ func (a *Agent) forkSession(ctx context.Context, p *acp.ForkSessionRequest) (fun
 		if err != nil {
 			return nil, err
 		}
-		modes, options, err := l.settings(ctx)
+		modes, options, err := l.introduce(ctx)
 		if err != nil {
 			return nil, err
 		}
-		acp.AfterReply(ctx, l.settled)
 		return &acp.ForkSessionResponse{SessionID: h.ID, Modes: modes, ConfigOptions: options}, nil
 	}, nil
 }

@@ -42,13 +42,23 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 		if err != nil {
 			return nil, err
 		}
-		modes, options, err := l.settings(ctx)
+		modes, options, err := l.introduce(ctx)
 		if err != nil {
 			return nil, err
 		}
-		acp.AfterReply(ctx, l.settled)
 		return &acp.NewSessionResponse{SessionID: h.ID, Modes: modes, ConfigOptions: options}, nil
 	}, nil
+}
+
+// introduce returns what the reply that names a session says of it, and has the
+// rest follow that reply.
+func (l *live) introduce(ctx context.Context) (*acp.SessionModeState, []acp.SessionConfigOption, error) {
+	modes, options, err := l.settings(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	acp.AfterReply(ctx, l.settled)
+	return modes, options, nil
 }
 
 // settled tells what a client may hear of a session only after the reply that
@@ -261,12 +271,7 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 	if replay {
 		rp.send(ctx, l.view)
 	}
-	modes, options, err := l.settings(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	acp.AfterReply(ctx, l.settled)
-	return modes, options, nil
+	return l.introduce(ctx)
 }
 
 // recall takes over what the person has answered "always" to in this session.

@@ -2,8 +2,6 @@ package agent_test
 
 import (
 	"context"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -88,21 +86,10 @@ var promptLines = []line{
 	{n: 65, name: "children-are-killed", at: "loop/tool/shell.TestCancel", test: func(t *testing.T) {
 		bubble(t, options{}, func(r *rig) {
 			id := r.open()
-			r.permissions(acp.PermissionOptionKindAllowOnce)
-			r.model.add(calls("", toolCall{"c", "bash", args("command", "echo $$ > pid; echo up; sleep 1000")}))
-			p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
-			r.seen(id, func(u acp.SessionUpdate) bool {
-				return u.ToolCallUpdate != nil && strings.Contains(string(mustJSON(u.ToolCallUpdate.Content)), "up")
-			})
-			pid, err := os.ReadFile(filepath.Join(r.dir, "pid"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			p, gone := r.runs(id)
 			r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
 			r.stops(p, acp.StopReasonCancelled)
-			if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
-				t.Errorf("process %s is still there", pid)
-			}
+			gone()
 		})
 	}},
 	{n: 66, name: "flushed-before-cancelled", test: func(t *testing.T) {

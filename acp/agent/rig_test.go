@@ -428,6 +428,30 @@ func (r *rig) seen(id string, match func(acp.SessionUpdate) bool) acptest.Frame 
 	})
 }
 
+// runs has the model run a command without end, and returns the prompt when the
+// command's output is there. gone checks that the command is not.
+func (r *rig) runs(id string) (p *acptest.Pending, gone func()) {
+	r.t.Helper()
+	r.permissions(acp.PermissionOptionKindAllowOnce)
+	r.model.add(calls("", toolCall{"c", "bash", args("command", "echo pid $$; sleep 1000")}))
+	p = r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+	var pid string
+	r.seen(id, func(u acp.SessionUpdate) bool {
+		if u.ToolCallUpdate == nil || len(u.ToolCallUpdate.Content) == 0 || u.ToolCallUpdate.Content[0].Content == nil {
+			return false
+		}
+		_, rest, _ := strings.Cut(u.ToolCallUpdate.Content[0].Content.Content.Text.Text, "pid ")
+		pid, _, _ = strings.Cut(rest, "\n")
+		return pid != ""
+	})
+	return p, func() {
+		r.t.Helper()
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			r.t.Errorf("process %s is still there", pid)
+		}
+	}
+}
+
 // seenText waits for message text.
 func (r *rig) seenText(id, text string) {
 	r.t.Helper()

@@ -257,21 +257,10 @@ func TestC11LastActivity(t *testing.T) {
 func TestC13CloseEndsWork(t *testing.T) {
 	bubble(t, options{}, func(r *rig) {
 		id := r.open()
-		r.permissions(acp.PermissionOptionKindAllowOnce)
-		r.model.add(calls("", toolCall{"c", "bash", args("command", "echo $$ > pid; echo up; sleep 1000")}))
-		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
-		r.seen(id, func(u acp.SessionUpdate) bool {
-			return u.ToolCallUpdate != nil && strings.Contains(string(mustJSON(u.ToolCallUpdate.Content)), "up")
-		})
+		p, gone := r.runs(id)
 		r.close(id)
 		r.stops(p, acp.StopReasonCancelled)
-		pid, err := os.ReadFile(filepath.Join(r.dir, "pid"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := os.Stat("/proc/" + strings.TrimSpace(string(pid))); err == nil {
-			t.Errorf("process %s is still there", pid)
-		}
+		gone()
 		stopped := make(chan struct{})
 		id = r.open()
 		r.model.add(func(ctx context.Context, _ *model.Request, yield func(session.Chunk, error) bool) {

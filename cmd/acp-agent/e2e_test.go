@@ -27,6 +27,14 @@ func agentProcess(t *testing.T, env []string, args ...string) (*acptest.Client, 
 	// TestMain has put the test binary on PATH under the command's name.
 	cmd := exec.Command("acp-agent", args...)
 	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}, env...)
+	cmd.Stderr = t.Output()
+	return talkTo(t, cmd), cmd
+}
+
+// talkTo starts an agent and returns a client for it. The agent ends with the test
+// at the latest.
+func talkTo(t *testing.T, cmd *exec.Cmd) *acptest.Client {
+	t.Helper()
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +43,6 @@ func agentProcess(t *testing.T, env []string, args ...string) (*acptest.Client, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Stderr = t.Output()
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +50,7 @@ func agentProcess(t *testing.T, env []string, args ...string) (*acptest.Client, 
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
-	return acptest.NewClient(t, out, in), cmd
+	return acptest.NewClient(t, out, in)
 }
 
 // converseOnce initializes, makes a session and sends one prompt.

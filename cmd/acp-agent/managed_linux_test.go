@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"acp-agent/acp"
-	"acp-agent/acp/acptest"
 )
 
 // ownEtc returns a directory that is /etc for a command started by inEtc. There
@@ -96,22 +95,7 @@ func TestManagedLayers(t *testing.T) {
 	cmd := inEtc(etc, "serve", "--model", "deepseek/test", "--state-dir", t.TempDir())
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + m.home, "DEEPSEEK_API_KEY=k", "DEEPSEEK_BASE_URL=" + server.URL}
 	cmd.Stderr = t.Output()
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	c := acptest.NewClient(t, out, in)
+	c := talkTo(t, cmd)
 	c.HandlePermission(acp.PermissionOptionKindRejectOnce) // the project's
 	call(t, c, acp.MethodInitialize, map[string]any{"protocolVersion": 1}, nil)
 	var made acp.NewSessionResponse

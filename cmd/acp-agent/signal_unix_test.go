@@ -64,18 +64,7 @@ func TestSignalsCloseTheRunningTurn(t *testing.T) {
 func TestHangupStaysIgnored(t *testing.T) {
 	cmd := exec.Command("/bin/sh", "-c", `trap "" HUP; exec acp-agent --no-hooks --model deepseek/x`)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DEEPSEEK_API_KEY=k"}
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	c := acptest.NewClient(t, out, in)
+	c := talkTo(t, cmd)
 	newSession(t, c)
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
@@ -83,7 +72,7 @@ func TestHangupStaysIgnored(t *testing.T) {
 	if err := c.Call(t.Context(), acp.MethodSessionList, &acp.ListSessionsRequest{}, nil); err != nil {
 		t.Error(err)
 	}
-	in.Close()
+	c.Hangup()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)
 	}

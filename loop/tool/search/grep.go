@@ -162,12 +162,7 @@ func (g *grep) one(p tool.Place) error {
 }
 
 func (g *grep) tree(p tool.Place) error {
-	outer, err := p.OpenRoot()
-	if err != nil {
-		return err
-	}
-	defer outer.Close()
-	root, err := outer.OpenRoot(p.Rel)
+	root, err := openDir(p)
 	if err != nil {
 		return err
 	}

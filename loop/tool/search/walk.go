@@ -48,14 +48,19 @@ type walker struct {
 	prune func(name string) bool
 }
 
-// walk visits the files below p. A context that ends stops it with its error.
-func walk(ctx context.Context, p tool.Place, visit func(string, fs.DirEntry) error, prune func(string) bool) error {
+// openDir opens the directory itself, so that nothing outside it can be reached.
+func openDir(p tool.Place) (*os.Root, error) {
 	outer, err := p.OpenRoot()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer outer.Close()
-	root, err := outer.OpenRoot(p.Rel)
+	return outer.OpenRoot(p.Rel)
+}
+
+// walk visits the files below p. A context that ends stops it with its error.
+func walk(ctx context.Context, p tool.Place, visit func(string, fs.DirEntry) error, prune func(string) bool) error {
+	root, err := openDir(p)
 	if err != nil {
 		return err
 	}
