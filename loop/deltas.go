@@ -24,15 +24,18 @@ const (
 
 // deltas are the chunks of one stream on their way to the log. The stream runs on
 // the turn's goroutine, with the state lent, and collects them; it takes the state
-// for a moment when there are many, the timer when they have waited long enough.
-// An answer of less than flushEvery needs neither, nor a second goroutine.
+// for a moment when there are many, the session's pulse when they have waited long
+// enough. An answer of less than flushEvery needs neither, nor a second goroutine.
 type deltas struct {
 	s          *Session
 	turn, step int
-	// depth is what the loan was given with.
-	depth int
+	wait       *lease
 	// fail ends the stream when the log cannot be written.
 	fail context.CancelFunc
+	// told is closed when what led to the request is committed, or when that has
+	// failed (untold); nil where it was committed before.
+	told   chan struct{}
+	untold bool
 
 	mu     sync.Mutex
 	packer session.Packer
@@ -40,15 +43,6 @@ type deltas struct {
 	// the packer.
 	ready []session.Data
 	n     int
-	// armed: the timer will drain what there is.
-	armed bool
-	timer *time.Timer
-	// over is closed when the stream has ended: the timer has nothing to do then.
-	over chan struct{}
-	// told is closed when what led to the request is committed, or when that has
-	// failed (untold); nil where it was committed before.
-	told   chan struct{}
-	untold bool
 
 	// Who has the state:
 	synced time.Time
@@ -56,24 +50,24 @@ type deltas struct {
 }
 
 func newDeltas(s *Session, at *session.Turn, fail context.CancelFunc) *deltas {
-	return &deltas{s: s, turn: at.Number, step: at.Step, fail: fail, over: make(chan struct{}), synced: s.cfg.Now()}
+	d := &deltas{s: s, turn: at.Number, step: at.Step, wait: s.loan.lease(), fail: fail, synced: s.cfg.Now()}
+	if len(s.unpublished) > 0 {
+		d.told = make(chan struct{})
+	}
+	return d
 }
 
 // run consumes a stream and returns how it ended. It has the state before and
 // after, not meanwhile.
 func (d *deltas) run(ctx context.Context, chunks iter.Seq2[session.Chunk, error], messageID string) error {
+	d.s.streaming.Store(d)
 	d.lend(ctx)
 	defer func() {
 		if d.told != nil {
 			<-d.told
 		}
-		d.s.loan.take(d.depth)
-		close(d.over)
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.timer != nil {
-			d.timer.Stop()
-		}
+		d.wait.end()
+		d.s.streaming.Store(nil)
 	}()
 	told := d.told == nil
 	var shown session.Chunk // one for all deltas: a variable of the loop would be one for each
@@ -99,10 +93,9 @@ func (d *deltas) run(ctx context.Context, chunks iter.Seq2[session.Chunk, error]
 // lend lends the state, at once or when what is to be committed first has been.
 func (d *deltas) lend(ctx context.Context) {
 	if d.told == nil {
-		d.depth = d.s.loan.give()
+		d.s.loan.Unlock()
 		return
 	}
-	d.depth = d.s.loan.ops
 	go func() { // joined by run
 		defer close(d.told)
 		if d.s.commit(ctx) != nil {
@@ -120,23 +113,22 @@ func (d *deltas) put(c session.Chunk) {
 	d.add(d.packer.Add(c, now))
 	d.n++
 	n := d.n
-	if !d.armed {
-		d.armed = true
-		d.arm(flushEvery)
-	}
 	d.mu.Unlock()
+	if n == 1 {
+		d.s.flushing.arm()
+	}
 	if n < drainAt {
 		return
 	}
 	if n < stallAt {
-		if !d.s.loan.tryTake(d.depth) {
+		if !d.wait.tryEnter() {
 			return
 		}
 	} else {
-		d.s.loan.take(d.depth)
+		d.s.loan.take(d.wait.depth)
 	}
 	defer d.s.loan.Unlock()
-	if d.drain() != nil {
+	if d.drain() != nil || d.write() != nil {
 		d.fail()
 	}
 }
@@ -148,56 +140,35 @@ func (d *deltas) add(cs []session.Chunk) {
 	}
 }
 
-// arm sets the timer. d.mu is held.
-func (d *deltas) arm(after time.Duration) {
-	if d.timer == nil {
-		d.timer = time.AfterFunc(after, d.tick) // its goroutine ends with over at the latest
+// flush is the session's pulse: it logs what has waited for flushEvery, and makes
+// durable what has waited for syncEvery.
+func (s *Session) flush() {
+	d := s.streaming.Load()
+	if d == nil {
 		return
 	}
-	d.timer.Reset(after)
-}
-
-// tick logs what has waited for flushEvery, and makes durable what has waited
-// for syncEvery.
-func (d *deltas) tick() {
-	select {
-	case <-d.s.loan.out:
-	case <-d.over:
-		return
+	again := true
+	if d.wait.enter() {
+		if d.drain() != nil || d.write() != nil || d.sync() != nil {
+			d.fail()
+		}
+		again = d.dirty
+		s.loan.Unlock()
 	}
-	defer d.s.loan.Unlock()
-	select {
-	case <-d.over: // it is another wait's loan
-		return
-	default:
-	}
-	if d.s.loan.ops > d.depth { // an operation waits for something: not between its events
-		d.mu.Lock()
-		d.arm(flushEvery)
-		d.mu.Unlock()
-		return
-	}
-	d.mu.Lock()
-	d.armed = false
-	d.mu.Unlock()
-	if d.drain() != nil || d.sync() != nil {
-		d.fail()
+	if again {
+		s.flushing.arm()
 	}
 }
 
-// sync makes the log durable when that is due, and sees to it that it will be.
+// sync makes the log durable when that is due.
 func (d *deltas) sync() error {
 	now := d.s.cfg.Now()
-	if d.dirty && now.Sub(d.synced) >= syncEvery {
-		d.synced, d.dirty = now, false
-		if err := d.s.log.Sync(); err != nil {
-			return d.s.fail(err)
-		}
+	if !d.dirty || now.Sub(d.synced) < syncEvery {
+		return nil
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.dirty && !d.armed {
-		d.arm(syncEvery - now.Sub(d.synced))
+	d.synced, d.dirty = now, false
+	if err := d.s.log.Sync(); err != nil {
+		return d.s.fail(err)
 	}
 	return nil
 }
@@ -212,10 +183,12 @@ func (d *deltas) drain() error {
 	if len(data) == 0 {
 		return nil
 	}
-	if err := d.s.append(data...); err != nil {
-		return err
-	}
 	d.dirty = true
+	return d.s.append(data...)
+}
+
+// write hands the log to the operating system.
+func (d *deltas) write() error {
 	if err := d.s.log.Flush(); err != nil {
 		return d.s.fail(err)
 	}

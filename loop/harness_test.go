@@ -185,11 +185,12 @@ func hangs(ready func(), before ...session.Chunk) stream {
 type fakeTool struct {
 	name     string
 	readOnly bool
+	disk     bool
 	run      func(ctx context.Context, env *tool.Env, input string) tool.Result
 }
 
 func (f *fakeTool) Spec() tool.Spec {
-	return tool.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: f.readOnly, Kind: tool.KindOther}
+	return tool.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: f.readOnly || f.disk, Disk: f.disk, Kind: tool.KindOther}
 }
 func (f *fakeTool) View(*tool.Env, json.RawMessage) tool.View { return tool.View{Title: f.name} }
 func (f *fakeTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (tool.Result, error) {
@@ -236,8 +237,9 @@ type watcher struct {
 	t      *testing.T
 	log    *memLog
 	mu     sync.Mutex
-	events []session.Event
-	calls  int // of Events
+	events []session.Event // numbered ones
+	told   []string        // of each call of Events what it told
+	calls  int             // of Events
 	deltas strings.Builder
 	onEv   func(session.Event)
 	ask    func(ctx context.Context, q *Question) (string, error)
@@ -246,9 +248,20 @@ type watcher struct {
 func (w *watcher) Events(_ context.Context, evs []session.Event) {
 	w.mu.Lock()
 	w.calls++
+	var told []string
+	for _, ev := range evs {
+		if s, ok := ev.Data.(*Started); ok {
+			told = append(told, "started "+s.CallID)
+		} else {
+			told = append(told, string(ev.Data.EventType()))
+		}
+	}
+	w.told = append(w.told, strings.Join(told, ", "))
 	w.mu.Unlock()
 	for _, ev := range evs {
-		w.event(ev)
+		if ev.Seq > 0 {
+			w.event(ev)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"sync"
+	"time"
 
 	"acp-agent/session"
 )
@@ -52,17 +53,87 @@ func (l *loan) take(depth int) {
 	}
 }
 
-// tryTake is take for who does not wait.
-func (l *loan) tryTake(depth int) bool {
+// lease is one wait of the owner, for what has something to do with the state in it:
+// log what has streamed, tell of what has begun.
+type lease struct {
+	loan  *loan
+	depth int
+	over  chan struct{} // closed when the owner has the state again
+}
+
+// lease prepares a wait, which begins with give. The owner calls it.
+func (l *loan) lease() *lease { return &lease{loan: l, depth: l.ops, over: make(chan struct{})} }
+
+// end ends the wait.
+func (w *lease) end() {
+	w.loan.take(w.depth)
+	close(w.over)
+}
+
+// enter takes the state for a moment, which loan.Unlock ends. It reports false
+// when the wait is over, and when an operation is under way that waits for
+// something: nothing comes between its events.
+func (w *lease) enter() bool {
 	select {
-	case <-l.out:
-		if l.ops == depth {
+	case <-w.loan.out:
+	case <-w.over:
+		return false
+	}
+	select {
+	case <-w.over: // it is another wait's loan
+	default:
+		if w.loan.ops == w.depth {
 			return true
 		}
-		l.Unlock()
+	}
+	w.loan.Unlock()
+	return false
+}
+
+// tryEnter is enter for who does not wait.
+func (w *lease) tryEnter() bool {
+	select {
+	case <-w.loan.out:
+		if w.loan.ops == w.depth {
+			return true
+		}
+		w.loan.Unlock()
 	default:
 	}
 	return false
+}
+
+// pulse calls fn some time after it was armed, or earlier: one that is armed already
+// stays as it is. Arming it for each of many short waits so costs next to nothing,
+// where a timer a wait would wake a thread each time.
+type pulse struct {
+	after time.Duration
+	fn    func()
+
+	mu    sync.Mutex
+	timer *time.Timer
+	armed bool
+}
+
+func (p *pulse) arm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.armed:
+		return
+	case p.timer == nil:
+		p.timer = time.AfterFunc(p.after, p.beat) // its goroutine ends with fn, which ends with the wait
+	default:
+		p.timer.Reset(p.after)
+	}
+	p.armed = true
+}
+
+func (p *pulse) beat() {
+	p.mu.Lock()
+	p.armed = false
+	p.mu.Unlock()
+	p.fn()
 }
 
 // Do runs fn as the owner: at once when the session is idle, in a wait of the

@@ -29,7 +29,8 @@ var (
 // may block on a slow client until ctx is done.
 type Observer interface {
 	// Events are told once each, in order, after they are durable: those that
-	// became durable together at once. The slice is valid until Events returns.
+	// became durable together at once. A *Started among them is not on the log. The
+	// slice is valid until Events returns.
 	Events(ctx context.Context, evs []session.Event)
 	// Delta shows streamed text. messageID is that of the message it will be; c is
 	// valid until Delta returns.
@@ -173,6 +174,12 @@ type Session struct {
 	// how others do while the owner waits.
 	owner chan struct{}
 	loan  *loan
+	// streaming is the stream that is under way; flushing logs what it has brought.
+	streaming atomic.Pointer[deltas]
+	flushing  pulse
+	// running are calls that the client has not heard of; telling tells it.
+	running atomic.Pointer[telling]
+	telling pulse
 
 	mu      sync.Mutex
 	late    []lateText
@@ -219,6 +226,8 @@ func New(cfg Config, log session.Log, state *session.State, source string) (*Ses
 		cfg: cfg, log: log, state: state, seen: tool.NewSeen(),
 		owner: make(chan struct{}, 1), loan: newLoan(), closing: make(chan struct{}),
 	}
+	s.flushing.after, s.flushing.fn = flushEvery, s.flush
+	s.telling.after, s.telling.fn = tellAfter, s.tell
 	s.tools.Store(cfg.Tools)
 	s.compactions = state.Compactions
 	s.mode.set(cmp.Or(state.Mode, cfg.Mode, permission.ModeDefault))
@@ -328,7 +337,9 @@ func (s *Session) publish(ctx context.Context) {
 	evs := s.unpublished
 	s.unpublished = nil
 	for i := range evs {
-		s.transcripts.add(evs[i])
+		if evs[i].Seq > 0 {
+			s.transcripts.add(evs[i])
+		}
 	}
 	s.cfg.Observer.Events(ctx, evs)
 	if cap(evs) <= 64 {

@@ -209,9 +209,6 @@ func (t *turn) stream(client model.Client, req *model.Request, messageID string)
 	ctx, stop := context.WithCancel(t.ctx)
 	defer stop()
 	d := newDeltas(t.s, t.s.state.Turn, stop)
-	if len(t.s.unpublished) > 0 {
-		d.told = make(chan struct{})
-	}
 	err := d.run(ctx, client.Stream(ctx, req), messageID)
 	if t.s.failed != nil {
 		return t.s.failed

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
 	"time"
 
 	"acp-agent/hooks"
@@ -13,9 +12,6 @@ import (
 	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
-
-// maxParallel bounds how many read-only tools run at once.
-const maxParallel = 10
 
 // job is one tool call on its way from the model's message to its result.
 type job struct {
@@ -31,7 +27,9 @@ type job struct {
 	err     error
 	took    time.Duration
 	started bool
-	end     *session.EndReason
+	// marked: that it started is told with the events (Started).
+	marked bool
+	end    *session.EndReason
 }
 
 // tools answers the calls of the model's last message: runs of read-only calls
@@ -118,69 +116,6 @@ func (s *Session) env(callID string) *tool.Env {
 	}
 }
 
-// group handles one run of calls: announced together, decided in order, run at
-// once, answered in order. The answers become durable with what comes next: the
-// next group's announcement, a hook that may read them, the next request.
-func (t *turn) group(jobs []*job) (*session.EndReason, error) {
-	s := t.s
-	st := s.state.Turn
-	var data []session.Data
-	for _, j := range jobs {
-		data = append(data, &session.ToolCall{Turn: st.Number, Step: st.Step, CallID: j.call.ID, Name: j.call.Name, Arguments: j.call.Arguments})
-	}
-	if err := s.append(data...); err != nil {
-		return nil, err
-	}
-	if err := s.commit(t.ctx); err != nil {
-		return nil, err
-	}
-	for _, j := range jobs {
-		if err := t.decide(j); err != nil {
-			return nil, err
-		}
-		if j.end != nil {
-			break
-		}
-	}
-	if err := s.commit(t.ctx); err != nil {
-		return nil, err
-	}
-	await(s, func() struct{} { t.runAll(jobs); return struct{}{} })
-	for _, j := range jobs {
-		if err := t.answer(j); err != nil {
-			return nil, err
-		}
-		if j.end != nil {
-			return j.end, nil
-		}
-	}
-	return nil, nil
-}
-
-// runAll runs the bodies of those jobs that may run.
-func (t *turn) runAll(jobs []*job) {
-	var run []*job
-	for _, j := range jobs {
-		if j.result == nil && j.end == nil {
-			run = append(run, j)
-		}
-	}
-	if len(run) == 1 {
-		t.runOne(run[0])
-		return
-	}
-	slots := make(chan struct{}, maxParallel)
-	var all sync.WaitGroup
-	for _, j := range run {
-		all.Go(func() {
-			slots <- struct{}{}
-			t.runOne(j)
-			<-slots
-		})
-	}
-	all.Wait()
-}
-
 func (t *turn) runOne(j *job) {
 	s := t.s
 	if t.ctx.Err() != nil {
@@ -193,7 +128,9 @@ func (t *turn) runOne(j *job) {
 			j.fail("", fmt.Sprintf("The tool %s failed inside: %v.", j.call.Name, p))
 		}
 	}()
-	s.cfg.Observer.Progress(t.ctx, j.call.ID, tool.Progress{})
+	if !j.marked {
+		s.cfg.Observer.Progress(t.ctx, j.call.ID, tool.Progress{})
+	}
 	j.started = true
 	begin := s.cfg.Now()
 	res, err := j.tool.Run(t.ctx, j.env, j.input)

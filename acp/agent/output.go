@@ -80,10 +80,14 @@ func (v *view) Progress(ctx context.Context, callID string, p tool.Progress) {
 			ToolCallID: callID, Content: []acp.ToolCallContent{{Terminal: &acp.Terminal{TerminalID: p.TerminalID}}},
 		}})
 	case p.Output == "":
-		v.send(ctx, acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: callID, Status: acp.ToolCallStatusInProgress}})
+		v.send(ctx, inProgress(callID))
 	default:
 		v.addOutput(ctx, callID, p.Output)
 	}
+}
+
+func inProgress(callID string) acp.SessionUpdate {
+	return acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: callID, Status: acp.ToolCallStatusInProgress}}
 }
 
 func (v *view) addOutput(ctx context.Context, callID, text string) {

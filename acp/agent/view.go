@@ -253,6 +253,8 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 			return one(acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: d.CallID, RawInput: d.Input, Title: p.look(d.Name, d.Input).Title}})
 		}
 		return one(acp.SessionUpdate{ToolCall: p.toolCall(d)})
+	case *loop.Started:
+		return one(inProgress(d.CallID))
 	case *session.ToolResult:
 		return one(acp.SessionUpdate{ToolCallUpdate: toolResult(d, replay)})
 	case *session.TodoWrite:

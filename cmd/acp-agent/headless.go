@@ -127,7 +127,9 @@ func (o *headless) Events(_ context.Context, evs []session.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for i := range evs {
-		o.event(&evs[i])
+		if evs[i].Seq > 0 { // else it is not on the log
+			o.event(&evs[i])
+		}
 	}
 }
 

@@ -35,6 +35,9 @@ type Spec struct {
 	Kind   Kind
 	// ReadOnly tools change nothing: they need no permission and run side by side.
 	ReadOnly bool
+	// Disk: all that the tool does is to read the disk, through Env.Files or by
+	// itself: it asks nobody and reports no progress.
+	Disk bool
 	// Hinted: whoever offers the tool says that it is read-only, and nobody here
 	// knows. Such tools run side by side and may be asked about in plan mode; they
 	// need permission like any other (MCP specification, tools, annotations:

@@ -60,7 +60,7 @@ func (readTool) Spec() tool.Spec {
 		Description: "Reads a file. Returns its lines as \"N: text\" and says where to go on when there are more; " +
 			"lines over 2000 characters are cut. The number and the colon are not part of the file. " +
 			"Of a directory it returns the names, of an image the image. A file must be read before it is edited or overwritten.",
-		Schema: readSchema(), Kind: tool.KindRead, ReadOnly: true,
+		Schema: readSchema(), Kind: tool.KindRead, ReadOnly: true, Disk: true,
 	}
 }
 

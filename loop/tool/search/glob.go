@@ -46,7 +46,7 @@ func (globTool) Spec() tool.Spec {
 		Name: "glob",
 		Description: "Finds files by name. Returns at most 100 paths, those changed last first. " +
 			"Hidden files are found, ignored ones (.gitignore) are not.",
-		Schema: globSchema(), Kind: tool.KindSearch, ReadOnly: true,
+		Schema: globSchema(), Kind: tool.KindSearch, ReadOnly: true, Disk: true,
 	}
 }
 

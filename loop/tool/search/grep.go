@@ -56,7 +56,7 @@ func (grepTool) Spec() tool.Spec {
 		Name: "grep",
 		Description: "Searches file contents for a regular expression. Returns the lines by file, at most 250. " +
 			"Binary files and ignored ones (.gitignore) are skipped.",
-		Schema: grepSchema(), Kind: tool.KindSearch, ReadOnly: true,
+		Schema: grepSchema(), Kind: tool.KindSearch, ReadOnly: true, Disk: true,
 	}
 }
 
