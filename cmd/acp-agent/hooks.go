@@ -142,22 +142,27 @@ func transcriber(dialect string, m hooks.TranscriptMeta) hooks.Transcriber {
 	return nil
 }
 
-// notices are what the person is told of hook files that are not in order, each
-// once a session.
+// notices are what the person is told of hook files that are not in order, one
+// for each file, each fault once a session.
 func (s *sessionHooks) notices() []session.Notice {
-	var out []session.Notice
+	faults := map[string][]string{}
+	var files []string
 	for _, p := range s.problems {
-		if p.Minor {
+		if p.Minor || s.said[p.String()] {
 			continue
 		}
-		text := "Hooks: " + p.File
-		if p.Where != "" {
-			text += ": " + p.Where
+		s.said[p.String()] = true
+		if faults[p.File] == nil {
+			files = append(files, p.File)
 		}
-		if text += ": " + p.Text; s.said[text] {
-			continue
+		faults[p.File] = append(faults[p.File], strings.TrimPrefix(p.String(), p.File+": "))
+	}
+	var out []session.Notice
+	for _, file := range files {
+		text := "Hooks: " + file + ": " + faults[file][0]
+		if len(faults[file]) > 1 {
+			text = "Hooks: " + file + ":\n- " + strings.Join(faults[file], "\n- ")
 		}
-		s.said[text] = true
 		out = append(out, session.Notice{Severity: "warning", Text: text, Source: session.Source{Kind: session.SourceAgent}})
 	}
 	return out
