@@ -154,7 +154,7 @@ func TestWhatAJudgeMayDo(t *testing.T) {
 		}
 		r := newRig(t, tools, text("done"), calls(steps...), calls(call("x", "Verdict", `{"ok":true}`)))
 		var err error
-		if r.cfg.Rules, err = permission.NewRules([]string{"Bash(ls:*)"}, nil, []string{"Read(.env)"}); err != nil {
+		if r.cfg.Rules, err = permission.NewRules("", []string{"Bash(ls:*)"}, nil, []string{"Read(.env)"}); err != nil {
 			t.Fatal(err)
 		}
 		r.mode.set(permission.ModeBypass) // of the session: an evaluator has nothing of it
@@ -207,7 +207,7 @@ func TestJudgeDoesNotGetRoundGuards(t *testing.T) {
 		bash := reader("bash", tool.KindExecute, func(*tool.Env, string) tool.Result { ran++; return tool.Text("ran") })
 		r := newRig(t, []tool.Tool{bash}, text("done"), calls(call("a", "bash", `{"command":"ls"}`), call("b", "bash", `{"command":"pwd"}`)), calls(call("x", "Verdict", `{}`)))
 		var err error
-		if r.cfg.Rules, err = permission.NewRules([]string{"Bash"}, nil, nil); err != nil {
+		if r.cfg.Rules, err = permission.NewRules("", []string{"Bash"}, nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		r.cfg.Hooks = guardingHooks{r.hooks}

@@ -312,7 +312,7 @@ func newRig(t *testing.T, tools []tool.Tool, streams ...stream) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := permission.NewRules(nil, nil, nil)
+	rules, err := permission.NewRules("", nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

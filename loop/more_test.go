@@ -318,7 +318,7 @@ func TestHookAllowAndRules(t *testing.T) {
 				ran, asked := false, false
 				bash := &fakeTool{name: "bash", run: func(context.Context, *tool.Env, string) tool.Result { ran = true; return tool.Text("x") }}
 				r := newRig(t, []tool.Tool{bash}, calls(call("a", "bash", `{"command":"make"}`)), text("ok"))
-				rules, err := permission.NewRules(tc.allow, tc.ask, tc.den)
+				rules, err := permission.NewRules("", tc.allow, tc.ask, tc.den)
 				if err != nil {
 					t.Fatal(err)
 				}

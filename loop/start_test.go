@@ -220,7 +220,7 @@ func TestPermissionRequestRewriteMeetsRules(t *testing.T) {
 	} {
 		ran = ""
 		r := newRig(t, []tool.Tool{bash}, calls(call("c1", "bash", `{"command":"echo"}`)), text("done"))
-		rules, err := permission.NewRules(nil, nil, []string{"Bash(rm:*)"})
+		rules, err := permission.NewRules("", nil, nil, []string{"Bash(rm:*)"})
 		if err != nil {
 			t.Fatal(err)
 		}

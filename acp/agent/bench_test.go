@@ -60,7 +60,7 @@ func (m benchModels) Session(_ context.Context, p *agent.SessionParams) (loop.Co
 	if err != nil {
 		return loop.Config{}, err
 	}
-	rules, err := permission.NewRules(nil, nil, nil)
+	rules, err := permission.NewRules("", nil, nil, nil)
 	return loop.Config{
 		Models: m, ModelRef: "deepseek/deepseek-v4-flash", Tools: tools, Rules: rules, System: "system", Roots: p.Roots,
 		Limits: loop.Limits{Steps: 20}, NewID: newID, Now: time.Now, Log: slog.New(slog.DiscardHandler),

@@ -257,7 +257,7 @@ func (b *builder) Session(_ context.Context, p *agent.SessionParams) (loop.Confi
 	if err != nil {
 		return loop.Config{}, err
 	}
-	rules, err := permission.NewRules(b.o.rules[0], b.o.rules[1], b.o.rules[2])
+	rules, err := permission.NewRules("", b.o.rules[0], b.o.rules[1], b.o.rules[2])
 	if err != nil {
 		return loop.Config{}, err
 	}

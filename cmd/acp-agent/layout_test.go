@@ -188,6 +188,10 @@ var confined = map[string][]string{
 	"Getenv":    {"cmd/acp-agent/internal/config"},
 	"LookupEnv": {"cmd/acp-agent/internal/config"},
 	"ExpandEnv": {"cmd/acp-agent/internal/config"},
+	// These read it, too.
+	"UserHomeDir":   {"cmd/acp-agent/internal/config"},
+	"UserConfigDir": {"cmd/acp-agent/internal/config"},
+	"UserCacheDir":  {"cmd/acp-agent/internal/config"},
 	// tooltest runs tools for tests, in the test's environment.
 	"Environ": {"cmd/acp-agent/internal/config", "loop/tool/tooltest"},
 }

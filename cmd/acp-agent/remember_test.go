@@ -15,7 +15,7 @@ func TestRemembered(t *testing.T) {
 	r := &remembered{path: filepath.Join(t.TempDir(), "permissions", "p.json"), mu: &mu}
 	decide := func(command string) permission.Decision {
 		t.Helper()
-		rules, err := permission.NewRules(nil, nil, nil)
+		rules, err := permission.NewRules("", nil, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

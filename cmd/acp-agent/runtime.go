@@ -216,7 +216,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 		return loop.Config{}, fmt.Errorf("making the tools: %w", err)
 	}
 	perms := w.cfg.Permissions
-	rules, err := permission.NewRules(perms.Allow, perms.Ask, perms.Deny)
+	rules, err := permission.NewRules(w.cfg.Home(), perms.Allow, perms.Ask, perms.Deny)
 	if err != nil {
 		return loop.Config{}, acp.InvalidRequest(err.Error())
 	}

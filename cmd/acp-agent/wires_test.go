@@ -102,7 +102,7 @@ func newWireRig(t *testing.T, f *fakeModels, ref string) *wireRig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := permission.NewRules(nil, nil, nil)
+	rules, err := permission.NewRules("", nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -207,7 +207,7 @@ func TestHandsReachTheTranscript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := permission.NewRules(nil, nil, nil)
+	rules, err := permission.NewRules("", nil, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,7 +247,7 @@ func quote(s string) string {
 }
 
 func TestPermit(t *testing.T) {
-	rules, err := permission.NewRules([]string{"Bash(go test:*)"}, []string{"Read(secret)"}, []string{"Bash(go test -exec:*)"})
+	rules, err := permission.NewRules("", []string{"Bash(go test:*)"}, []string{"Read(secret)"}, []string{"Bash(go test -exec:*)"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,7 +284,7 @@ func TestOfferOfServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for rule, want := range map[string]string{"Bash(ls)": "[]", "mcp__s__*": "[mcp__s__look]"} {
-		rules, err := permission.NewRules([]string{rule}, nil, nil)
+		rules, err := permission.NewRules("", []string{rule}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

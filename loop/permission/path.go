@@ -3,7 +3,6 @@ package permission
 import (
 	"errors"
 	"net/url"
-	"os"
 	"path"
 	"path/filepath"
 	"runtime"
@@ -28,7 +27,7 @@ type pathPattern struct {
 	below bool
 }
 
-func newPathPattern(arg string) (pathPattern, error) {
+func newPathPattern(home, arg string) (pathPattern, error) {
 	var p pathPattern
 	arg = filepath.ToSlash(arg)
 	trimmed := strings.TrimSuffix(arg, "/")
@@ -36,8 +35,7 @@ func newPathPattern(arg string) (pathPattern, error) {
 	case strings.HasPrefix(arg, "//"):
 		p.glob = path.Clean(arg[1:])
 	case trimmed == "~" || strings.HasPrefix(arg, "~/"):
-		home, err := os.UserHomeDir()
-		if err != nil {
+		if home == "" {
 			return p, errors.New("there is no home directory for ~")
 		}
 		p.glob = quoteGlob(filepath.ToSlash(home)) + path.Clean("/"+arg[1:])

@@ -65,21 +65,24 @@ type Verdict struct {
 // Rules are a session's rules and what the person has answered so far. They are
 // safe for concurrent use.
 type Rules struct {
+	home string // what ~ stands for
+
 	mu               sync.Mutex
 	deny, ask, allow []rule
 }
 
-// NewRules parses the rules of the config file, in Claude Code's syntax. The
-// error names the first rule that is not one.
-func NewRules(allow, ask, deny []string) (*Rules, error) {
-	r := &Rules{}
+// NewRules parses the rules of the config file, in Claude Code's syntax. home is
+// the person's home directory, which ~ stands for; where it is not known (empty) a
+// rule with ~ is none. The error names the first rule that is not one.
+func NewRules(home string, allow, ask, deny []string) (*Rules, error) {
+	r := &Rules{home: home}
 	for _, list := range []struct {
 		name string
 		from []string
 		to   *[]rule
 	}{{"allow", allow, &r.allow}, {"ask", ask, &r.ask}, {"deny", deny, &r.deny}} {
 		for _, text := range list.from {
-			parsed, err := parse(text)
+			parsed, err := parse(r.home, text)
 			if err != nil {
 				return nil, fmt.Errorf("%s rule %q: %w", list.name, text, err)
 			}
@@ -142,7 +145,7 @@ func (r *Rules) Allow(rule string) { r.remember(&r.allow, rule) }
 func (r *Rules) Reject(rule string) { r.remember(&r.deny, rule) }
 
 func (r *Rules) remember(list *[]rule, text string) {
-	parsed, err := parse(text)
+	parsed, err := parse(r.home, text)
 	if err != nil {
 		return
 	}
@@ -181,7 +184,7 @@ func (r *Rules) Update(raw json.RawMessage) error {
 		if x.RuleContent != "" {
 			text += "(" + x.RuleContent + ")"
 		}
-		parsed, err := parse(text)
+		parsed, err := parse(r.home, text)
 		if err != nil {
 			return fmt.Errorf("permission update: rule %q: %w", text, err)
 		}

@@ -8,7 +8,7 @@ import (
 
 func mustRules(t testing.TB, allow, ask, deny []string) *Rules {
 	t.Helper()
-	r, err := NewRules(allow, ask, deny)
+	r, err := NewRules("/home/me", allow, ask, deny)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,6 @@ func TestNames(t *testing.T) {
 }
 
 func TestPaths(t *testing.T) {
-	t.Setenv("HOME", "/home/me")
 	for _, tt := range []struct {
 		rule, path string
 		want       bool
@@ -404,8 +403,8 @@ func TestDomains(t *testing.T) {
 }
 
 func TestBadRules(t *testing.T) {
-	for _, rule := range []string{"", "(x)", "Bash(x", "Ba sh", "Bash)x(", "Edit([)", "TodoWrite(x)", "mcp__a__b(x)", "*(x)", "WebFetch(x)"} {
-		if _, err := NewRules(nil, nil, []string{"bash", rule}); err == nil || !strings.Contains(err.Error(), "deny rule") {
+	for _, rule := range []string{"", "(x)", "Bash(x", "Ba sh", "Bash)x(", "Edit([)", "TodoWrite(x)", "Read(~/x)", "mcp__a__b(x)", "*(x)", "WebFetch(x)"} {
+		if _, err := NewRules("", nil, nil, []string{"bash", rule}); err == nil || !strings.Contains(err.Error(), "deny rule") {
 			t.Errorf("%q: %v", rule, err)
 		}
 	}
@@ -477,7 +476,7 @@ func FuzzRule(f *testing.F) {
 		f.Add(s, "git status; rm -rf $(x)", "src/a")
 	}
 	f.Fuzz(func(t *testing.T, rule, command, path string) {
-		r, err := NewRules([]string{rule}, nil, nil)
+		r, err := NewRules("", []string{rule}, nil, nil)
 		if err != nil {
 			return
 		}

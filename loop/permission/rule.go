@@ -37,7 +37,7 @@ var pathTools = map[string]string{
 }
 
 // parse reads a rule: a tool's name, then what it is about in brackets.
-func parse(text string) (rule, error) {
+func parse(home, text string) (rule, error) {
 	text = strings.TrimSpace(text)
 	name, arg, bracketed := strings.Cut(text, "(")
 	name = strings.TrimSpace(name)
@@ -66,7 +66,7 @@ func parse(text string) (rule, error) {
 		p := newCommandPattern(arg)
 		r.command = &p
 	case pathTools[first] != "":
-		p, err := newPathPattern(arg)
+		p, err := newPathPattern(home, arg)
 		if err != nil {
 			return rule{}, err
 		}
