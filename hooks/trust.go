@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"sync"
+	"time"
 )
 
 // A repository must not be able to run commands on the machine of whoever opens
@@ -52,7 +53,7 @@ type Trust struct {
 
 	mu    sync.Mutex
 	read  bool
-	stamp sight
+	stamp *sight
 	file  trustFile
 	err   error
 }
@@ -159,12 +160,12 @@ func (t *Trust) Set(project string, hs []*Handler, st TrustState) error {
 func (t *Trust) changed() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.read && !t.stamp.same(t.path)
+	return t.read && !t.stamp.same(t.path, time.Now())
 }
 
 // refresh reads the file anew when it has changed.
 func (t *Trust) refresh() {
-	if t.read && t.stamp.same(t.path) {
+	if t.read && t.stamp.same(t.path, time.Now()) {
 		return
 	}
 	t.read, t.stamp, t.err = true, stamp(t.path), nil
@@ -191,12 +192,12 @@ func (t *Trust) refresh() {
 
 // stamp is a sight without a sum: the store is replaced and never written in
 // place, so that each version is another file.
-func stamp(path string) sight {
+func stamp(path string) *sight {
 	info, err := os.Stat(path)
 	if err != nil {
-		return sight{}
+		return &sight{}
 	}
-	return sight{info: info}
+	return &sight{info: info}
 }
 
 // writeAtomic replaces the file; a reader sees the old or the new one whole.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -21,14 +22,14 @@ import (
 // A Watch belongs to one goroutine until its load is done; after that Changed may
 // be called from any.
 type Watch struct {
-	seen  map[string]sight
+	seen  map[string]*sight
 	whole map[string][]byte
 	last  map[string][]byte
 }
 
 // NewWatch begins a load. before is the session's load until now, or nil.
 func NewWatch(before *Watch) *Watch {
-	w := &Watch{seen: map[string]sight{}, whole: map[string][]byte{}}
+	w := &Watch{seen: map[string]*sight{}, whole: map[string][]byte{}}
 	if before != nil {
 		w.last = before.whole
 	}
@@ -45,7 +46,7 @@ func (w *Watch) Read(path string) ([]byte, error) {
 // or not, or what it lists, has a say in what is.
 func (w *Watch) Look(path string) {
 	if _, ok := w.seen[path]; !ok {
-		w.seen[path] = look(path)
+		w.seen[path] = look(path, time.Now())
 	}
 }
 
@@ -84,8 +85,9 @@ func (w *Watch) Before(path string) ([]byte, bool) {
 // Changed names what is not as it was, in order.
 func (w *Watch) Changed() []string {
 	var out []string
+	now := time.Now()
 	for path, was := range w.seen {
-		if !was.same(path) {
+		if !was.same(path, now) {
 			out = append(out, path)
 		}
 	}
@@ -105,26 +107,29 @@ func (w *Watch) Paths() []string {
 
 // sight is what a path was like: nothing (no info), or which file, of which time
 // and size. A file that was written so shortly before that its time may not tell
-// a second change apart has its content's sum as well.
+// a second change apart has its content's sum as well, until it is seen to be the
+// same when its time is long past.
 type sight struct {
 	info fs.FileInfo
-	sum  *[sha256.Size]byte
+	sum  atomic.Pointer[[sha256.Size]byte]
 }
 
 // coarse is the coarsest time that a file system keeps (FAT: two seconds).
 const coarse = 2 * time.Second
 
-func look(path string) sight {
+func look(path string, now time.Time) *sight {
 	info, err := os.Stat(path)
 	if err != nil {
-		return sight{}
+		return &sight{}
 	}
-	s := sight{info: info}
-	if time.Since(info.ModTime()) < coarse {
-		s.sum = content(path, info)
+	s := &sight{info: info}
+	if fresh(info, now) {
+		s.sum.Store(content(path, info))
 	}
 	return s
 }
+
+func fresh(info fs.FileInfo, now time.Time) bool { return now.Sub(info.ModTime()) < coarse }
 
 // content sums up a file's text or a directory's names; nil for what is neither,
 // or too large to be a config file.
@@ -145,7 +150,7 @@ func content(path string, info fs.FileInfo) *[sha256.Size]byte {
 	return &sum
 }
 
-func (s sight) same(path string) bool {
+func (s *sight) same(path string, now time.Time) bool {
 	info, err := os.Stat(path)
 	if err != nil || s.info == nil {
 		return err != nil && s.info == nil
@@ -153,9 +158,16 @@ func (s sight) same(path string) bool {
 	if !os.SameFile(info, s.info) || !info.ModTime().Equal(s.info.ModTime()) || !info.IsDir() && info.Size() != s.info.Size() {
 		return false
 	}
-	if s.sum == nil {
+	was := s.sum.Load()
+	if was == nil {
 		return true
 	}
-	now := content(path, info)
-	return now != nil && bytes.Equal(now[:], s.sum[:])
+	is := content(path, info)
+	if is == nil || !bytes.Equal(is[:], was[:]) {
+		return false
+	}
+	if !fresh(info, now) {
+		s.sum.Store(nil) // whatever is written from now on has another time
+	}
+	return true
 }

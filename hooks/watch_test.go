@@ -82,6 +82,37 @@ func TestWatchNotices(t *testing.T) {
 	}
 }
 
+// The text of a file that was just written is compared until its time is past, and
+// then no more: whatever is written after that has another time.
+func TestWatchSettles(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f")
+	if err := os.WriteFile(path, []byte("one"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	written := info.ModTime()
+	s := look(path, written.Add(time.Millisecond))
+	if s.sum.Load() == nil || !s.same(path, written.Add(coarse-1)) || s.sum.Load() == nil {
+		t.Error("a fresh file is told by its time alone")
+	}
+	if !s.same(path, written.Add(coarse)) || s.sum.Load() != nil {
+		t.Error("the text of an old file is read again and again")
+	}
+	if err := os.WriteFile(path, []byte("two"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	later := written.Add(coarse)
+	if err := os.Chtimes(path, later, later); err != nil { // the write comes after what was seen
+		t.Fatal(err)
+	}
+	if s.same(path, later) {
+		t.Error("a later write is not noticed")
+	}
+}
+
 // A file that was written between the look and the read counts as changed.
 func TestWatchLooksFirst(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
