@@ -145,6 +145,7 @@ func (b *batch) result(e *entry, out *Outcome) Run {
 		return r
 	case e.async:
 		r.Decision, r.Reason = Pass, "it goes on in the background"
+		b.s.ran(e.h)
 		return r
 	}
 	if e.exit.StartErr == nil {
@@ -156,6 +157,9 @@ func (b *batch) result(e *entry, out *Outcome) Run {
 	r.Decision, r.Reason = a.Decision, a.Why
 	if r.Decision == "" {
 		r.Decision = Pass
+	}
+	if refused := a.Blocked && e.h.Type != "command" && e.h.Type != "http"; r.Decision != Failed && r.Decision != TimedOut && e.exit.Code == 0 && !refused {
+		b.s.ran(e.h)
 	}
 	b.cap(e, out)
 	if r.Decision == Failed || r.Decision == TimedOut {

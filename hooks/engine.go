@@ -60,7 +60,7 @@ type life struct {
 	owner   *Set                  // the engine in use
 	counts  map[string]int        // runs so far, by "<dialect>:<event>:"
 	said    map[string]struct{}   // notices already given
-	spent   map[string]bool       // Once handlers that were started, by ID
+	spent   map[string]bool       // Once handlers that have run, by ID
 	decided map[string]TrustState // decisions for the session, by ID
 	closed  bool
 }
@@ -223,11 +223,8 @@ func (s *Set) admit(b *batch, d Dialect, h *Handler) {
 			// them, need not be told that it does not run.
 			e.note = heldNotice(h, why)
 		}
-	} else if h.Once {
-		if s.spent[h.ID()] {
-			return
-		}
-		s.spent[h.ID()] = true
+	} else if h.Once && s.spent[h.ID()] {
+		return
 	}
 	// The handler's own event: it may listen to PostToolUseFailure where the call
 	// says PostToolUse.
@@ -268,6 +265,35 @@ func heldReason(h *Handler) string {
 	return "you have not trusted it yet"
 }
 
+// ran notes that a handler has run and has not failed.
+func (s *Set) ran(h *Handler) {
+	if h.Once {
+		s.mu.Lock()
+		s.spent[h.ID()] = true
+		s.mu.Unlock()
+	}
+}
+
+// Again lets the handlers of a file that were to run once run once more.
+func (s *Set) Again(file string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range s.all() {
+		if h.Place.File == file {
+			delete(s.spent, h.ID())
+		}
+	}
+}
+
+// all returns the handlers themselves. s.mu is held.
+func (s *Set) all() []*Handler {
+	var out []*Handler
+	for _, d := range s.opts.Dialects {
+		out = append(out, d.Handlers()...)
+	}
+	return out
+}
+
 // first reports whether the key comes up for the first time in the session.
 func (s *Set) first(key string) bool {
 	s.mu.Lock()
@@ -301,10 +327,8 @@ func (s *Set) Handlers() []Handler {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var out []Handler
-	for _, d := range s.opts.Dialects {
-		for _, h := range d.Handlers() {
-			out = append(out, *h)
-		}
+	for _, h := range s.all() {
+		out = append(out, *h)
 	}
 	return out
 }
@@ -340,14 +364,12 @@ func (s *Set) decide(ids []string, always bool, st TrustState) error {
 	}
 	var hs []*Handler
 	s.mu.Lock()
-	for _, d := range s.opts.Dialects {
-		for _, h := range d.Handlers() {
-			if want[h.ID()] && h.Place.Layer.NeedsTrust() {
-				delete(want, h.ID())
-				h.Trust = st
-				s.decided[h.ID()] = st
-				hs = append(hs, h)
-			}
+	for _, h := range s.all() {
+		if want[h.ID()] && h.Place.Layer.NeedsTrust() {
+			delete(want, h.ID())
+			h.Trust = st
+			s.decided[h.ID()] = st
+			hs = append(hs, h)
 		}
 	}
 	s.mu.Unlock()

@@ -317,12 +317,42 @@ func TestHeldIsSaidOnceAndApproved(t *testing.T) {
 	}
 }
 
+// A handler that is to run once is done with when a run has succeeded, not when
+// one has failed (Claude Code hooks reference, handlers), until its command is
+// typed again.
 func TestOnce(t *testing.T) {
 	cc, _, set := newFakes()
-	cc.add(Stop, says(Answer{})).Once = true
+	answers := []Answer{{Decision: Failed, Why: "x"}, {Decision: TimedOut, Why: "x"}, {Blocked: true, Reason: "r"}}
+	h := cc.add(Stop, func(context.Context, *Job) Answer {
+		a := answers[0]
+		answers = answers[1:]
+		return a
+	})
+	h.Once, h.Type = true, "command"
 	s := set()
-	if s.Match(&Call{Event: Stop}) == nil || s.Match(&Call{Event: Stop}) != nil || s.Has(Stop) {
+	for range 3 {
+		if !s.Has(Stop) {
+			t.Fatal("gone before it succeeded")
+		}
+		s.Match(&Call{Event: Stop}).Run(t.Context())
+	}
+	if s.Match(&Call{Event: Stop}) != nil || s.Has(Stop) {
 		t.Error("once is not once")
+	}
+	s.Again("elsewhere")
+	if s.Has(Stop) {
+		t.Error("another file's command was typed")
+	}
+	s.Again(h.Place.File)
+	h.Type, answers = "prompt", []Answer{{Blocked: true, Reason: "r"}, {}}
+	for range 2 {
+		if !s.Has(Stop) {
+			t.Fatal("gone before the model agreed")
+		}
+		s.Match(&Call{Event: Stop}).Run(t.Context())
+	}
+	if s.Has(Stop) {
+		t.Error("once is not once, again")
 	}
 }
 

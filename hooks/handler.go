@@ -20,18 +20,23 @@ const (
 	LayerLocal    Layer = "local"    // in the repository, not committed
 	LayerPlugin   Layer = "plugin"   // brought by a plugin that the person or an administrator switched on
 	LayerExplicit Layer = "explicit" // named on the command line
-	LayerSkill    Layer = "skill"    // front matter of a skill or agent
+	LayerCommand  Layer = "command"  // front matter of a command file of the person's
 
 	// LayerOffered is a plugin that only the repository switches on, or that lies
 	// in the repository.
 	LayerOffered Layer = "project-plugin"
+	// LayerProjectCommand is front matter of a command file of the repository's.
+	LayerProjectCommand Layer = "project-command"
 )
 
 // NeedsTrust reports whether handlers of the layer run only once the person has
 // trusted exactly their content: whoever wrote the repository wrote them.
 func (l Layer) NeedsTrust() bool {
-	return l == LayerProject || l == LayerLocal || l == LayerOffered
+	return l == LayerProject || l == LayerLocal || l == LayerOffered || l == LayerProjectCommand
 }
+
+// Command reports whether a command file brings handlers of the layer.
+func (l Layer) Command() bool { return l == LayerCommand || l == LayerProjectCommand }
 
 // Plugin reports whether a plugin brings handlers of the layer.
 func (l Layer) Plugin() bool { return l == LayerPlugin || l == LayerOffered }
@@ -97,8 +102,10 @@ type Handler struct {
 	// RewakeMessage goes before what such a block says, RewakeSummary is one line
 	// about it for the person.
 	RewakeMessage, RewakeSummary string
-	// Once: at most one run a session.
-	Once bool
+	// Once: no more runs in a session after one that succeeded. After is the slash
+	// command that puts it into force for the rest of a session, mostly empty.
+	Once  bool
+	After string
 	// StatusMessage is what to show while it runs.
 	StatusMessage string
 	// With is what else whoever is to trust it should see: variables that are set

@@ -113,6 +113,11 @@ func (t *Trust) Err() error {
 func (t *Trust) Set(project string, hs []*Handler, st TrustState) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	return t.change(func() { t.set(realDir(project), hs, st) })
+}
+
+// change makes a change to what is in the file by now, under its lock.
+func (t *Trust) change(do func()) error {
 	if err := os.MkdirAll(filepath.Dir(t.path), 0o700); err != nil {
 		return fmt.Errorf("trusting hooks: %w", err)
 	}
@@ -127,7 +132,16 @@ func (t *Trust) Set(project string, hs []*Handler, st TrustState) error {
 	if t.err != nil {
 		return fmt.Errorf("trusting hooks: %w", t.err)
 	}
-	project = realDir(project)
+	do()
+	if err := writeAtomic(t.path, t.file); err != nil {
+		t.read = false
+		return fmt.Errorf("trusting hooks: %w", err)
+	}
+	t.stamp = stamp(t.path)
+	return nil
+}
+
+func (t *Trust) set(project string, hs []*Handler, st TrustState) {
 	entries := t.file.Projects[project]
 	if entries == nil {
 		entries = map[string]trustEntry{}
@@ -148,12 +162,23 @@ func (t *Trust) Set(project string, hs []*Handler, st TrustState) error {
 			delete(entries, h.Hash)
 		}
 	}
-	if err := writeAtomic(t.path, t.file); err != nil {
-		t.read = false
-		return fmt.Errorf("trusting hooks: %w", err)
+}
+
+// Forget drops every decision about the project, also those about hooks that are
+// not there at the moment, and says how many there were.
+func (t *Trust) Forget(project string) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.refresh()
+	if project = realDir(project); t.err == nil && len(t.file.Projects[project]) == 0 {
+		return 0, nil
 	}
-	t.stamp = stamp(t.path)
-	return nil
+	n := 0
+	err := t.change(func() {
+		n = len(t.file.Projects[project])
+		delete(t.file.Projects, project)
+	})
+	return n, err
 }
 
 // changed reports whether the file is another than the one last read.

@@ -124,3 +124,36 @@ func TestTrustConcurrent(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// What is forgotten of a project is all of it, also what was decided about hooks
+// that another branch has; and another process sees it.
+func TestForget(t *testing.T) {
+	dir, one, two := t.TempDir(), t.TempDir(), t.TempDir()
+	a, b := OpenTrust(dir), OpenTrust(dir)
+	h := func(hash string) *Handler {
+		return &Handler{Dialect: "claude-code", Event: Stop, Hash: hash, Place: Place{File: "/f" + hash, Layer: LayerProject}}
+	}
+	if n, err := a.Forget(one); n != 0 || err != nil {
+		t.Errorf("nothing there: %d, %v", n, err)
+	}
+	if err := a.Set(one, []*Handler{h("1"), h("2")}, TrustTrusted); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Set(one, []*Handler{h("3")}, TrustRejected); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Set(two, []*Handler{h("1")}, TrustTrusted); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := b.Forget(one); n != 3 || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	for hash, want := range map[string]TrustState{"1": TrustUntrusted, "2": TrustUntrusted, "3": TrustUntrusted} {
+		if got := a.State(one, h(hash)); got != want {
+			t.Errorf("%s: %s", hash, got)
+		}
+	}
+	if got := a.State(two, h("1")); got != TrustTrusted {
+		t.Errorf("the other project's: %s", got)
+	}
+}

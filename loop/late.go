@@ -150,6 +150,11 @@ func (t *turn) refresh() error {
 	if err := t.reload(); err != nil {
 		return err
 	}
+	return t.notices()
+}
+
+// notices tells what is to be told of hook files.
+func (t *turn) notices() error {
 	s := t.s
 	for i := range s.cfg.Notices {
 		if err := s.append(&s.cfg.Notices[i]); err != nil {
@@ -160,10 +165,8 @@ func (t *turn) refresh() error {
 	return nil
 }
 
-// reload reads the hooks anew when their files have changed. The hooks in force
-// are told first (ConfigChange), file by file; one that objects keeps them in
-// force until a file changes again. What a repository has added meanwhile is held
-// back, and asked about with the next prompt.
+// reload reads the hooks anew when their files have changed. What a repository has
+// added meanwhile is held back, and asked about with the next prompt.
 func (t *turn) reload() error {
 	s := t.s
 	if s.cfg.Reload == nil {
@@ -173,13 +176,25 @@ func (t *turn) reload() error {
 	if !ok {
 		return nil
 	}
+	taken, err := t.take(&re)
+	if taken {
+		s.trustAsked = nil
+	}
+	return err
+}
+
+// take puts hooks that were read anew into force. Those in force are told first
+// (ConfigChange), file by file; one that objects keeps them in force until a file
+// changes again.
+func (t *turn) take(re *Reloaded) (bool, error) {
+	s := t.s
 	s.cfg.Notices = append(s.cfg.Notices, re.Notices...)
 	var refused []session.Data
 	policy := false
 	for _, file := range slices.Sorted(maps.Keys(re.Changed)) {
 		out, err := t.fire(&hooks.Call{Event: hooks.ConfigChange, Fields: map[string]any{"source": re.Changed[file], "file_path": file}})
 		if err != nil {
-			return err
+			return false, err
 		}
 		policy = policy || re.Changed[file] == "policy_settings"
 		if out.Blocked {
@@ -188,8 +203,31 @@ func (t *turn) reload() error {
 	}
 	// An administrator's change is not for a hook to refuse, nor what comes with it.
 	if len(refused) > 0 && !policy {
-		return s.append(refused...)
+		if re.Refused != nil {
+			re.Refused()
+		}
+		return false, s.append(refused...)
 	}
-	s.cfg.Hooks, s.cfg.Trust, s.trustAsked = re.Hooks, re.Trust, false
-	return nil
+	s.cfg.Hooks, s.cfg.Trust = re.Hooks, re.Trust
+	return true, nil
+}
+
+// commandHooks takes up the hooks that a slash command brings, once its expansion
+// has been let through: they hear of the prompt that it makes. Those that nobody
+// has trusted yet are asked about first.
+func (t *turn) commandHooks(c Typed) error {
+	if t.s.cfg.OnCommand == nil {
+		return nil
+	}
+	re, ok := t.s.cfg.OnCommand(c.Name, c.Path)
+	if !ok {
+		return nil
+	}
+	if _, err := t.take(&re); err != nil {
+		return err
+	}
+	if err := t.notices(); err != nil {
+		return err
+	}
+	return t.askTrust()
 }

@@ -408,6 +408,44 @@ func TestCommandIsSubmittedWithWhatWasTyped(t *testing.T) {
 	})
 }
 
+// What the file of a command brings is asked about once its expansion has been
+// let through, and hears of the prompt that it makes; not where a hook refuses.
+func TestCommandBringsHooks(t *testing.T) {
+	for _, blocked := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, nil, text("ok"), text("ok"))
+			var order []string
+			note := func(what string, out hooks.Outcome) func(context.Context, *hooks.Call) *hooks.Outcome {
+				return func(context.Context, *hooks.Call) *hooks.Outcome { order = append(order, what); return &out }
+			}
+			r.hooks.on[hooks.UserPromptExpand] = note("expand", hooks.Outcome{Blocked: blocked})
+			next := &fakeHooks{on: map[hooks.Event]func(context.Context, *hooks.Call) *hooks.Outcome{hooks.UserPromptSubmit: note("submit", hooks.Outcome{})}}
+			trust := &fakeTrust{held: []HeldHook{{ID: "h1", Event: "UserPromptSubmit"}}}
+			r.cfg.OnCommand = func(name, path string) (Reloaded, bool) {
+				order = append(order, name+" "+path)
+				return Reloaded{Hooks: next, Trust: trust, Notices: []session.Notice{{Severity: "warning", Text: "of the file"}}}, path != ""
+			}
+			r.watch.ask = func(context.Context, *Question) (string, error) {
+				order = append(order, "ask")
+				return "", nil
+			}
+			for range 2 {
+				slot, _ := r.Admit(t.Context())
+				if _, err := slot.Command(Typed{Name: "fix", Path: "/c/fix.md"}, []session.Block{session.Text("Fix.")}, session.Source{Kind: "user"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want := "expand, fix /c/fix.md, ask, submit, fix /c/fix.md, submit"
+			if blocked {
+				want = "expand, expand"
+			}
+			if got := strings.Join(order, ", "); got != want {
+				t.Errorf("%s\nwant %s", got, want)
+			}
+		})
+	}
+}
+
 // A command can find a key where its environment does not show it; it reaches
 // neither the log nor the model.
 func TestKeysAreCutOutOfToolResults(t *testing.T) {

@@ -88,8 +88,10 @@ type Reloaded struct {
 	Trust   Trust
 	Notices []session.Notice
 	// Changed maps the changed files to Claude Code's name for their source
-	// (user_settings, project_settings, local_settings, policy_settings).
+	// (user_settings, project_settings, local_settings, policy_settings, skills).
 	Changed map[string]string
+	// Refused is called when hooks in force refuse the change; optional.
+	Refused func()
 }
 
 // Config is what a session is made with. All fields but those marked optional
@@ -109,6 +111,10 @@ type Config struct {
 	// Reload returns the hooks anew when their files have changed since, with
 	// the files that did; ok is false when they have not. Optional.
 	Reload func() (h Reloaded, ok bool)
+	// OnCommand returns the hooks with those that the file of a slash command brings
+	// into force for the rest of the session; ok is false when it brings none.
+	// Optional.
+	OnCommand func(name, path string) (h Reloaded, ok bool)
 	// HookModel is the model that a hook of type prompt or agent asks, by the name
 	// that it gives, "" where it gives none; current is the session's. Optional: it
 	// is then the session's.
@@ -204,7 +210,7 @@ type Session struct {
 	// usedSeq is the event up to which the last usage report counts.
 	usedSeq     uint64
 	transcripts *transcripts
-	trustAsked  bool
+	trustAsked  map[string]bool // ids of held hooks that were asked about
 	// unpublished are durable-to-be events that the observer has not heard of.
 	unpublished []session.Event
 }

@@ -120,7 +120,7 @@ func TestCwdChangedWhenLoaded(t *testing.T) {
 
 // A ConfigChange hook that objects keeps the hooks in force.
 func TestConfigChangeRefused(t *testing.T) {
-	r := newRig(t, nil, text("one"), text("two"))
+	r := newRig(t, nil, text("one"), text("two"), text("three"))
 	refuse := true
 	r.hooks.on[hooks.ConfigChange] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
 		if c.Fields["file_path"] != "/h/settings.json" || c.Fields["source"] != "user_settings" {
@@ -129,8 +129,9 @@ func TestConfigChangeRefused(t *testing.T) {
 		return &hooks.Outcome{Blocked: refuse, Reasons: []hooks.Text{hookText("not today")}}
 	}
 	next := &fakeHooks{on: map[hooks.Event]func(context.Context, *hooks.Call) *hooks.Outcome{}}
+	refusals := 0
 	r.cfg.Reload = func() (Reloaded, bool) {
-		return Reloaded{Hooks: next, Changed: map[string]string{"/h/settings.json": "user_settings"}}, true
+		return Reloaded{Hooks: next, Changed: map[string]string{"/h/settings.json": "user_settings"}, Refused: func() { refusals++ }}, true
 	}
 	if _, err := r.prompt("one"); err != nil {
 		t.Fatal(err)
@@ -150,8 +151,12 @@ func TestConfigChangeRefused(t *testing.T) {
 	if _, err := r.prompt("two"); err != nil {
 		t.Fatal(err)
 	}
-	if r.cfg.Hooks != hooks.Engine(next) {
-		t.Error("the new hooks are not in force")
+	if r.cfg.Hooks != hooks.Engine(next) || refusals == 0 {
+		t.Errorf("the new hooks are not in force after %d refusals", refusals)
+	}
+	refusals = 0
+	if _, err := r.prompt("three"); err != nil || refusals > 0 {
+		t.Errorf("%d refusals where nobody objects, %v", refusals, err)
 	}
 }
 

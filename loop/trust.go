@@ -41,13 +41,15 @@ var (
 // the repository that would turn off hooks of the person's are another question.
 func (t *turn) askTrust() error {
 	s := t.s
-	if s.cfg.Trust == nil || s.trustAsked {
+	if s.cfg.Trust == nil {
 		return nil
 	}
-	s.trustAsked = true
 	var ids []string
 	var commands, settings []HeldHook
 	for _, h := range s.cfg.Trust.Held() {
+		if s.trustAsked[h.ID] {
+			continue
+		}
 		ids = append(ids, h.ID)
 		if h.Setting {
 			settings = append(settings, h)
@@ -94,8 +96,13 @@ func (t *turn) askAbout(words *trustTexts, held []HeldHook) error {
 	}
 	r, err := t.question(q)
 	if err != nil || t.ctx.Err() != nil {
-		s.trustAsked = t.ctx.Err() == nil
-		return err
+		return err // not asked, then: the next prompt does
+	}
+	if s.trustAsked == nil {
+		s.trustAsked = map[string]bool{}
+	}
+	for _, id := range ids {
+		s.trustAsked[id] = true
 	}
 	ans := &session.PermissionAnswered{Turn: s.state.Turn.Number, CallID: q.CallID, Outcome: "cancelled"}
 	kind := kindOf(q.Options, r.id)

@@ -67,8 +67,9 @@ func (sl *Slot) Prompt(content []session.Block, src session.Source) (session.End
 }
 
 // Typed is a slash command that stands for a prompt: its name without the slash,
-// what came after, and the whole as the person typed it.
-type Typed struct{ Name, Args, Text string }
+// the file that it comes from, what came after, and the whole as the person typed
+// it.
+type Typed struct{ Name, Path, Args, Text string }
 
 // Command runs a turn on the prompt that a slash command stands for, when
 // UserPromptExpansion hooks let it.
@@ -90,6 +91,9 @@ func (sl *Slot) Command(c Typed, content []session.Block, src session.Source) (s
 				return session.EndReason{Kind: session.EndBlocked, Message: blockText(out)}, nil
 			}
 			t.contexts = contextData(out, hooks.UserPromptExpand)
+			if err := t.commandHooks(c); err != nil {
+				return session.EndReason{}, err
+			}
 			return t.drive(content, src)
 		})
 	})

@@ -46,6 +46,10 @@ func (v *view) commands() []command {
 		for _, c := range commandFiles(dir) {
 			if !seen[c.name] {
 				seen[c.name] = true
+				front, _ := readCommand(c.path)
+				if c.description, c.hint = front.description, front.hint; c.description == "" {
+					c.description = "Prompt from " + c.path
+				}
 				out = append(out, c)
 			}
 		}
@@ -55,6 +59,14 @@ func (v *view) commands() []command {
 
 // maxCommands bounds what a directory of command files may add.
 const maxCommands = 200
+
+// CommandFiles calls f with the name and the path of each command that a
+// directory of command files has, in the order of their names.
+func CommandFiles(dir string, f func(name, path string)) {
+	for _, c := range commandFiles(dir) {
+		f(c.name, c.path)
+	}
+}
 
 func commandFiles(dir string) []command {
 	var out []command
@@ -70,11 +82,7 @@ func commandFiles(dir string) []command {
 		if strings.ContainsAny(name, " \t\n") {
 			return nil
 		}
-		front, _ := readCommand(path)
-		if front.description == "" {
-			front.description = "Prompt from " + path
-		}
-		out = append(out, command{name: name, description: front.description, hint: front.hint, path: path})
+		out = append(out, command{name: name, path: path})
 		return nil
 	})
 	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
@@ -97,7 +105,7 @@ func readCommand(path string) (front, string) {
 	if err != nil {
 		return front{}, ""
 	}
-	text := string(data)
+	text := strings.ReplaceAll(string(data), "\r\n", "\n")
 	rest, ok := strings.CutPrefix(text, "---\n")
 	if !ok {
 		return front{}, text
@@ -192,7 +200,7 @@ func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string,
 				Source: session.Source{Kind: session.SourceAgent, Name: "/" + c.name},
 			})
 		}
-		return slot.Command(loop.Typed{Name: c.name, Args: args, Text: content[0].Text}, prompt, session.Source{Kind: session.SourceUser, Name: "/" + c.name})
+		return slot.Command(loop.Typed{Name: c.name, Path: c.path, Args: args, Text: content[0].Text}, prompt, session.Source{Kind: session.SourceUser, Name: "/" + c.name})
 	}
 	say := func(format string, a ...any) (session.EndReason, error) {
 		return slot.Tell(session.Notice{Severity: "info", Text: fmt.Sprintf(format, a...), Source: session.Source{Kind: session.SourceAgent, Name: "/" + c.name}})

@@ -323,11 +323,12 @@ func commandsWork(t *testing.T) {
 		}
 		r.write(".commands/deep/fix.md", "Fix it.")
 		r.write(".commands/hello.md", "Project hello.")
+		r.write(".commands/crlf.md", "---\r\ndescription: From Windows\r\n---\r\nDo it.\r\n")
 		r.say(id, "/deep:fix now", acp.StopReasonEndTurn)
 		if got := allText(r.model.request(t, -1)); !strings.Contains(got, "Fix it.\n\nnow") {
 			t.Errorf("the model reads %q", got)
 		}
-		if cs := offered(); cs["deep:fix"].Name == "" || cs["hello"].Description == "Says hello" {
+		if cs := offered(); cs["deep:fix"].Name == "" || cs["hello"].Description == "Says hello" || cs["crlf"].Description != "From Windows" {
 			t.Errorf("after the change: %+v", cs)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"acp-agent/acp/agent"
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
 	"acp-agent/hooks/claudecode"
@@ -21,6 +22,8 @@ type hookOptions struct {
 	notify  func(hooks.Text)
 	envFile func(sessionID string) string
 	session string // its id
+	// commands are the command files whose hooks count.
+	commands []claudecode.CommandFile
 	// previous is what the session had until now, when files have changed.
 	previous *loadedHooks
 }
@@ -52,7 +55,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
 	home := cfg.Home()
 	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
 		Env: env, Cwd: cwd, Home: home, ConfigDir: cfg.Hooks.ClaudeDir, Extra: cfg.Hooks.ClaudeFiles,
-		DataDir: pluginData(cfg), Watch: l.watch,
+		Commands: o.commands, DataDir: pluginData(cfg), Watch: l.watch,
 	})
 	// The environment has lost the providers' keys already, but for those that
 	// the config file lets through.
@@ -108,6 +111,8 @@ func settingsSource(l hooks.Layer) string {
 		return "project_settings"
 	case hooks.LayerLocal:
 		return "local_settings"
+	case hooks.LayerCommand, hooks.LayerProjectCommand:
+		return "skills"
 	}
 	return "user_settings"
 }
@@ -156,12 +161,34 @@ var passwdShell = sync.OnceValue(func() string {
 	return codex.PasswdShell(string(data), strconv.Itoa(os.Getuid()))
 })
 
+// claudeCommandDirs are the directories of Claude Code's command files, the
+// project's and the person's.
+func claudeCommandDirs(cfg *config.Config, cwd string) []string {
+	dirs := []string{filepath.Join(cwd, ".claude", "commands")}
+	if dir := cfg.Hooks.ClaudeDir; dir != "" {
+		dirs = append(dirs, filepath.Join(dir, "commands"))
+	}
+	return dirs
+}
+
+// claudeCommands are the command files of a directory that Claude Code has, too,
+// for who wants to know what would count.
+func claudeCommands(cfg *config.Config, cwd string) []claudecode.CommandFile {
+	var out []claudecode.CommandFile
+	for _, dir := range claudeCommandDirs(cfg, cwd) {
+		agent.CommandFiles(dir, func(name, path string) {
+			out = append(out, claudecode.CommandFile{Name: name, Path: path})
+		})
+	}
+	return out
+}
+
 // describeHooks says for a person which hooks run in a directory.
 func (w *wiring) describeHooks(cwd string) string {
 	if !w.cfg.Hooks.Enabled {
 		return "Hooks are switched off."
 	}
-	l := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, judge: &dryJudge{}})
+	l := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, judge: &dryJudge{}, commands: claudeCommands(w.cfg, cwd)})
 	defer l.set.Close()
 	var b bytes.Buffer
 	listHooks(&b, w.cfg, l)

@@ -3,8 +3,10 @@ package main
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -24,6 +26,8 @@ type sessionHooks struct {
 	opts hookOptions
 
 	*loadedHooks
+	// refused are files whose change a hook has refused, with their sources.
+	refused map[string]string
 	// said are the notices that the person has had.
 	said map[string]bool
 	live atomic.Pointer[loop.Session]
@@ -73,6 +77,7 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 // into puts the hooks into a session's configuration.
 func (s *sessionHooks) into(cfg *loop.Config) {
 	cfg.Hooks, cfg.Trust, cfg.Notices, cfg.Reload = s.set, trustGate{s.set}, s.notices(), s.reload
+	cfg.OnCommand = s.onCommand
 	cfg.OnOpen = func(l *loop.Session) { s.live.Store(l) }
 	cfg.HookModel = s.w.models.hookModel
 }
@@ -82,14 +87,44 @@ func (s *sessionHooks) reload() (loop.Reloaded, bool) {
 	if !s.set.Changed() {
 		return loop.Reloaded{}, false
 	}
-	changed := map[string]string{}
+	changed := maps.Clone(s.refused)
+	if changed == nil {
+		changed = map[string]string{}
+	}
 	for _, f := range s.set.ChangedFiles() {
 		changed[f] = s.source(f)
 	}
+	return s.load(changed), true
+}
+
+// load reads the hooks anew. changed are the files that are not yet what hooks in
+// force have agreed to.
+func (s *sessionHooks) load(changed map[string]string) loop.Reloaded {
 	opts := s.opts
-	opts.previous = s.loadedHooks
+	opts.previous, s.refused = s.loadedHooks, nil
 	s.loadedHooks = loadHooks(s.w.cfg, s.cwd, opts)
-	return loop.Reloaded{Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed}, true
+	return loop.Reloaded{
+		Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed,
+		Refused: func() { s.refused = changed },
+	}
+}
+
+// onCommand is loop.Config.OnCommand. It is called by the session's owner alone.
+func (s *sessionHooks) onCommand(name, path string) (loop.Reloaded, bool) {
+	ours := slices.ContainsFunc(claudeCommandDirs(s.w.cfg, s.cwd), func(dir string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && filepath.IsLocal(rel)
+	})
+	if !ours || !claudecode.BringsHooks(path) {
+		return loop.Reloaded{}, false
+	}
+	c := claudecode.CommandFile{Name: name, Path: path}
+	if !slices.Contains(s.opts.commands, c) {
+		s.opts.commands = append(s.opts.commands, c)
+	}
+	re := s.load(s.refused)
+	s.set.Again(path)
+	return re, true
 }
 
 // envFile is where SessionStart hooks of a session leave export lines.

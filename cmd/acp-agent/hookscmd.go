@@ -18,7 +18,7 @@ type hooksCmd struct {
 	List    hooksListCmd    `cmd:"" help:"List every hook, where it comes from, and whether it would run."`
 	Check   hooksCheckCmd   `cmd:"" help:"Run the hooks of an event as a session would, and show what they were given and what they said."`
 	Trust   hooksTrustCmd   `cmd:"" help:"Trust this project's hooks as they are now."`
-	Untrust hooksUntrustCmd `cmd:"" help:"Forget that this project's hooks were trusted."`
+	Untrust hooksUntrustCmd `cmd:"" help:"Forget what was decided about this project's hooks."`
 }
 
 type hooksListCmd struct {
@@ -35,7 +35,8 @@ type hooksUntrustCmd struct {
 	Dir string `short:"C" help:"Project directory; default the current one." placeholder:"DIR"`
 }
 
-// hooksOf loads the hooks of a project directory. They ask no model.
+// hooksOf loads the hooks of a project directory, also those that come into force
+// with a slash command. They ask no model.
 func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, l *loadedHooks, err error) {
 	if cfg, err = a.config(); err != nil {
 		return nil, "", nil, err
@@ -43,7 +44,7 @@ func (a *app) hooksOf(dir string) (cfg *config.Config, abs string, l *loadedHook
 	if abs, err = directory(dir); err != nil {
 		return nil, "", nil, err
 	}
-	return cfg, abs, loadHooks(cfg, abs, hookOptions{mcp: noSession{}, judge: &dryJudge{}}), nil
+	return cfg, abs, loadHooks(cfg, abs, hookOptions{mcp: noSession{}, judge: &dryJudge{}, commands: claudeCommands(cfg, abs)}), nil
 }
 
 // held says in a few words why a handler would not run, "" when it would.
@@ -165,6 +166,8 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 		}
 		if why := held(h); why != "" {
 			verdict = "held back: " + why
+		} else if h.After != "" {
+			verdict += " once " + h.After + " has been typed"
 		}
 		fmt.Fprintf(w, "  %-28s %s\n  %-28s   %s\n", clip(hooks.Visible(whatOf(h)), 60), hooks.Visible(verdict), "", clip(hooks.Visible(h.Describe()), 160))
 		if h.StatusMessage != "" {
@@ -225,26 +228,24 @@ func (c *hooksTrustCmd) Run(a *app) error {
 
 // Run forgets a project's trust.
 func (c *hooksUntrustCmd) Run(a *app) error {
-	cfg, dir, l, err := a.hooksOf(c.Dir)
+	cfg, err := a.config()
 	if err != nil {
 		return err
 	}
-	set := l.set
-	defer set.Close()
-	var forget []*hooks.Handler
-	all := set.Handlers()
-	for i := range all {
-		if all[i].Place.Layer.NeedsTrust() {
-			forget = append(forget, &all[i])
+	dir, err := directory(c.Dir)
+	if err != nil {
+		return err
+	}
+	if cfg.StateDir != "" {
+		n, err := hooks.OpenTrust(cfg.StateDir).Forget(dir)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			_, err = fmt.Fprintf(a.stdout, "Forgotten: what was decided about %d hooks of %s.\n", n, dir)
+			return err
 		}
 	}
-	if len(forget) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "The project %s brings no hooks: there is no trust to forget.\n", dir)
-		return err
-	}
-	if err := hooks.OpenTrust(cfg.StateDir).Set(dir, forget, hooks.TrustUntrusted); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(a.stdout, "%d hooks of %s are not trusted any more.\n", len(forget), dir)
+	_, err = fmt.Fprintf(a.stdout, "Nothing was decided about hooks of %s.\n", dir)
 	return err
 }

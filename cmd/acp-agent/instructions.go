@@ -43,13 +43,12 @@ func convert(files []prompt.File) []loop.Instruction {
 // commandDirs are the directories of command files: the project's, then the
 // person's, those of Claude Code included.
 func (w *wiring) commandDirs(cwd string) []string {
-	dirs := []string{filepath.Join(cwd, ".acp-agent", "commands"), filepath.Join(cwd, ".claude", "commands")}
+	claude := claudeCommandDirs(w.cfg, cwd)
+	dirs := []string{filepath.Join(cwd, ".acp-agent", "commands"), claude[0]}
 	if dir := w.cfg.Dir; dir != "" {
 		dirs = append(dirs, filepath.Join(dir, "commands"))
 	}
-	if dir := w.cfg.Hooks.ClaudeDir; dir != "" {
-		dirs = append(dirs, filepath.Join(dir, "commands"))
-	}
+	dirs = append(dirs, claude[1:]...)
 	if dir := w.cfg.Hooks.CodexDir; dir != "" {
 		dirs = append(dirs, filepath.Join(dir, "prompts"))
 	}

@@ -334,10 +334,10 @@ func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hook
 	h.Async = h.Async || h.Rewake
 	h.RewakeMessage, h.RewakeSummary = f.str("rewakeMessage"), f.str("rewakeSummary")
 	switch once := f.flag("once"); {
-	case once && at.Layer == hooks.LayerSkill:
+	case once && at.Layer.Command():
 		h.Once = true
 	case once:
-		p.fault(where+".once", "counts in the front matter of skills only; the hook runs every time")
+		p.fault(where+".once", "counts in front matter only; the hook runs every time")
 	}
 	switch f.str("onFailure") {
 	case "", "continue":

@@ -25,6 +25,8 @@ type DiscoverOptions struct {
 	// Extra are files named on the command line, or plugins: a directory, or its
 	// hooks/hooks.json. They count as trusted, and a missing one is a problem.
 	Extra []string
+	// Commands are command files whose hooks count too, since they have been typed.
+	Commands []CommandFile
 	// DataDir is where plugins among Extra keep their data; empty: nowhere.
 	DataDir string
 	// Watch notes what is looked at; nil: nobody asks.
@@ -32,7 +34,7 @@ type DiscoverOptions struct {
 }
 
 // Discover reads the settings files that hold hooks (Claude Code hooks reference, settings): managed, user,
-// explicit, project, local, plugins, in this order. Their hooks add up. Files
+// explicit, project, local, plugins, command files, in this order. Their hooks add up. Files
 // that do not exist come back empty; a file that two layers reach counts once.
 func Discover(o DiscoverOptions) ([]*File, []hooks.Problem) {
 	if o.Watch == nil {
@@ -66,6 +68,9 @@ func Discover(o DiscoverOptions) ([]*File, []hooks.Problem) {
 		s.plugin(p, hooks.LayerPlugin, nil)
 	}
 	s.plugins()
+	for _, c := range o.Commands {
+		s.command(c)
+	}
 	return s.files, s.problems
 }
 

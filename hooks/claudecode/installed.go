@@ -166,7 +166,7 @@ func marketRoot(file string) string {
 func Unread() []hooks.Unread {
 	return []hooks.Unread{
 		{Source: "policies of a device management (com.anthropic.claudecode on macOS, Policies\\ClaudeCode in the registry of Windows), settings from claude.ai, policyHelper", Why: "deploy managed-settings.json instead"},
-		{Source: "hooks in the front matter of skills and agents", Why: "this agent has neither"},
+		{Source: "hooks in the front matter of skills and agents", Why: "this agent has neither; those of command files are read"},
 		{Source: "plugins that are synced from claude.ai, hooks that only a marketplace's catalog has, and hooks that are JavaScript functions", Why: fmt.Sprintf("plugins with a %s or a hooks/hooks.json are read", filepath.ToSlash(manifestPath))},
 	}
 }
