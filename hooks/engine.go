@@ -382,7 +382,17 @@ func (s *Set) decide(ids []string, always bool, st TrustState) error {
 	if s.opts.Trust == nil {
 		return fmt.Errorf("there is no trust store: the decision holds for this session only")
 	}
-	return s.opts.Trust.Set(s.opts.ProjectDir, hs, st)
+	if err := s.opts.Trust.Set(s.opts.ProjectDir, hs, st); err != nil {
+		return err
+	}
+	// The store has the word from now on: who takes the decision back there, takes
+	// it back here.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, h := range hs {
+		delete(s.decided, h.ID())
+	}
+	return nil
 }
 
 // Changed reports whether something that the dialects were loaded from has

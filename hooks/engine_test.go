@@ -295,6 +295,15 @@ func TestHeldIsSaidOnceAndApproved(t *testing.T) {
 	if s = mk(); len(s.Held()) != 1 {
 		t.Error("a decision for the session outlived it")
 	}
+	h.Command, h.With = "check", "A=1"
+	if got := h.Question(); got != "check\n    with A=1" {
+		t.Errorf("the question is %q", got)
+	}
+	h.Trust = TrustModified
+	if got := h.Question(); got != "check\n    with A=1\n    changed since you trusted it" {
+		t.Errorf("the question is %q", got)
+	}
+	h.Trust, h.With = TrustUntrusted, ""
 	// Whoever has the question before them is not told as well.
 	s.Asked([]string{h.ID()})
 	if out := s.Match(&Call{Event: Stop}).Run(t.Context()); len(out.Runs) != 2 || out.Runs[0].Decision != Held || len(out.Notices) != 1 || strings.Contains(out.Notices[0].Text, "trust") {

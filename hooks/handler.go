@@ -155,6 +155,9 @@ func (h *Handler) Question() string {
 	if h.With != "" {
 		s += "\nwith " + h.With
 	}
+	if h.Trust == TrustModified {
+		s += "\nchanged since you trusted it"
+	}
 	return Visible(s)
 }
 

@@ -157,3 +157,31 @@ func TestForget(t *testing.T) {
 		t.Errorf("the other project's: %s", got)
 	}
 }
+
+// A decision that was kept is taken back in a session that goes on, too; one for
+// the session alone stays.
+func TestForgetInAnotherProcess(t *testing.T) {
+	for _, always := range []bool{true, false} {
+		cc, _, set := newFakes()
+		h := cc.add(Stop, says(Answer{}))
+		h.Place.Layer = LayerProject
+		dir, project := t.TempDir(), t.TempDir()
+		s := set(func(o *Options) { o.Trust, o.ProjectDir = OpenTrust(dir), project })
+		if err := s.Approve([]string{h.ID()}, always); err != nil {
+			t.Fatal(err)
+		}
+		again := func() *Set {
+			h.Trust = ""
+			return set(func(o *Options) { o.Trust, o.ProjectDir, o.Previous = OpenTrust(dir), project, s })
+		}
+		if s = again(); !h.Trust.Runs() {
+			t.Errorf("always %v: lost", always)
+		}
+		if _, err := OpenTrust(dir).Forget(project); err != nil {
+			t.Fatal(err)
+		}
+		if s = again(); h.Trust.Runs() == always {
+			t.Errorf("always %v: %s after it was taken back", always, h.Trust)
+		}
+	}
+}
