@@ -80,6 +80,7 @@ func (s *search) managed() {
 	dir := s.o.ManagedDir
 	if dir == "" {
 		dir = systemDir(s.o.Env)
+		s.problems = append(s.problems, hooks.UnreadPolicies("com.anthropic.claudecode", s.o.Home, "managed-settings.json")...)
 	}
 	s.add(filepath.Join(dir, "managed-settings.json"), &File{Layer: hooks.LayerManaged}, false)
 	drops := filepath.Join(dir, "managed-settings.d")

@@ -109,6 +109,7 @@ func Discover(o DiscoverOptions) ([]File, []hooks.Problem) {
 		d.project(o.Cwd)
 	}
 	if o.SystemDir != "" {
+		d.problems = append(d.problems, hooks.UnreadPolicies("com.openai.codex", o.Home, "requirements.toml")...)
 		d.tomlFile(filepath.Join(o.SystemDir, "managed_config.toml"), hooks.LayerManaged)
 	}
 	for _, path := range o.Extra {

@@ -19,6 +19,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -271,11 +272,20 @@ func (c *Config) setState(flag string) {
 	c.StateDir = c.env.absolute(dir)
 }
 
+// stopCap is the limit of rounds of stop hooks where the config file names none:
+// Claude Code's, by the variable of its program.
+func (c *Config) stopCap() int {
+	if n, err := strconv.Atoi(c.env.Get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")); err == nil && n >= 0 {
+		return n
+	}
+	return 8
+}
+
 func (c *Config) setLimits() {
 	l := &c.file.Limits
 	c.Limits = Limits{
 		MaxSteps:          or(l.MaxSteps, 200),
-		StopContinuations: or(l.StopContinuations, 8),
+		StopContinuations: or(l.StopContinuations, c.stopCap()),
 		Retries:           or(l.Retries, 5),
 		IdleTimeout:       or(l.IdleTimeout, Duration{5 * time.Minute}).span,
 		ToolTimeout:       or(l.ToolTimeout, Duration{2 * time.Minute}).span,

@@ -298,6 +298,19 @@ func TestHookDirsAreAbsolute(t *testing.T) {
 	}
 }
 
+func TestStopCap(t *testing.T) {
+	for value, want := range map[string]int{"": 8, "20": 20, "0": 0, "-1": 8, "many": 8} {
+		if got := mustLoad(t, Flags{}, testEnv(t, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP="+value)).Limits.StopContinuations; got != want {
+			t.Errorf("%q: %d, want %d", value, got, want)
+		}
+	}
+	env := testEnv(t, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=20")
+	writeConfig(t, env, "[limits]\nstop_continuations = 3\n")
+	if got := mustLoad(t, Flags{}, env).Limits.StopContinuations; got != 3 {
+		t.Errorf("the config file says 3, not %d", got)
+	}
+}
+
 func TestHookFilesAddUp(t *testing.T) {
 	env := testEnv(t, "ACP_AGENT_CLAUDE_HOOKS="+strings.Join([]string{"/v1.json", "/v2.json"}, string(os.PathListSeparator)))
 	writeConfig(t, env, "[hooks]\nclaude_files = [\"mine.json\", \"~/more.json\"]\n")
