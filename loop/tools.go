@@ -29,7 +29,9 @@ type job struct {
 	started bool
 	// marked: that it started is told with the events (Started).
 	marked bool
-	end    *session.EndReason
+	// consented: the client was asked about this very call and has allowed it.
+	consented bool
+	end       *session.EndReason
 }
 
 // tools answers the calls of the model's last message: runs of read-only calls
@@ -133,7 +135,11 @@ func (t *turn) runOne(j *job) {
 	}
 	j.started = true
 	begin := s.cfg.Now()
-	res, err := j.tool.Run(t.ctx, j.env, j.input)
+	ctx := t.ctx
+	if j.consented {
+		ctx = tool.WithConsent(ctx)
+	}
+	res, err := j.tool.Run(ctx, j.env, j.input)
 	j.took = s.cfg.Now().Sub(begin)
 	switch {
 	case err != nil && t.ctx.Err() != nil:
@@ -359,7 +365,7 @@ func (t *turn) ask(j *job, reason string) error {
 		s.cfg.Log.Warn("the client did not answer a permission question", "error", r.err)
 		j.fail("rejected", "The tool did not run: the question whether it may could not be put to the user.")
 	case kind == "allow_once" || kind == "allow_always":
-		ans.Outcome = kind
+		ans.Outcome, j.consented = kind, true
 		if kind == "allow_always" && sug.Rule != "" {
 			s.cfg.Rules.Allow(sug.Rule)
 			if err := s.remember(ans, sug.Rule, true); err != nil {

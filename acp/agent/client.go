@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -45,10 +46,29 @@ func (clientWriter) ReadFile(context.Context, string) ([]byte, error) {
 // WriteFile implements tool.Files.
 func (c clientWriter) WriteFile(ctx context.Context, path string, data []byte) error {
 	req := &acp.WriteTextFileRequest{SessionID: c.id, Path: path, Content: string(data)}
-	if err := c.agent.conn.Call(ctx, acp.MethodFSWriteTextFile, req, nil); err != nil {
-		return fmt.Errorf("writing %s through the client: %w", path, err)
+	err := c.agent.conn.Call(ctx, acp.MethodFSWriteTextFile, req, nil)
+	switch {
+	case err == nil:
+		return nil
+	case unable(err):
+		return fmt.Errorf("writing %s through the client: %w: %w", path, tool.ErrUnable, err)
 	}
-	return nil
+	return fmt.Errorf("writing %s through the client: %w", path, err)
+}
+
+// unable tells a client that cannot write the file from one that refuses: it does
+// not serve the method, or it knows no file that is not there yet. (Editors say so
+// in words, "invalid path": QwenLM/qwen-code#2294.)
+func unable(err error) bool {
+	e, answered := errors.AsType[*acp.Error](err)
+	if !answered {
+		return false
+	}
+	if e.Code == acp.CodeMethodNotFound || e.Code == acp.CodeResourceNotFound {
+		return true
+	}
+	data, _ := json.Marshal(e.Data) // what does not encode says nothing
+	return strings.Contains(strings.ToLower(e.Message+string(data)), "invalid path")
 }
 
 type clientTerminal struct{ *client }

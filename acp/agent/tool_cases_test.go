@@ -286,3 +286,39 @@ func TestCallsAreShownMildly(t *testing.T) {
 		}
 	})
 }
+
+// H8: a client's no to a write stands where the client was not asked before; what
+// it cannot do, or has just allowed itself, is done on the disk.
+func TestH8RefusedWrites(t *testing.T) {
+	no := &acp.Error{Code: -32603, Message: "Internal error", Data: map[string]any{"details": "Permission denied for fs/write_text_file"}}
+	for _, tc := range []struct {
+		mode    string
+		err     *acp.Error
+		written bool
+	}{
+		{"bypassPermissions", no, false},
+		{"acceptEdits", no, false},
+		{"default", no, true},
+		{"bypassPermissions", &acp.Error{Code: -32601, Message: "Method not found"}, true},
+		{"bypassPermissions", &acp.Error{Code: -32002, Message: "no such file"}, true},
+		{"bypassPermissions", &acp.Error{Code: -32603, Message: "Internal error", Data: "Invalid path"}, true},
+	} {
+		var caps acp.ClientCapabilities
+		caps.FS.WriteTextFile = true
+		bubble(t, options{caps: caps}, func(r *rig) {
+			acptest.Handle(r.Client, acp.MethodFSWriteTextFile, func(context.Context, *acp.WriteTextFileRequest) (*acp.WriteTextFileResponse, error) {
+				return nil, tc.err
+			})
+			r.permissions(acp.PermissionOptionKindAllowOnce)
+			id := r.open()
+			r.call(acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: id, ModeID: tc.mode}, nil)
+			r.model.add(calls("", toolCall{"c", "write", args("file_path", "new.txt", "content", "x")}), says("ok"))
+			r.say(id, "go", acp.StopReasonEndTurn)
+			_, err := os.Stat(filepath.Join(r.dir, "new.txt"))
+			got := results(r.model.request(t, -1))["c"]
+			if (err == nil) != tc.written || strings.Contains(got, "refused") == tc.written {
+				t.Errorf("%s, %d %v: written %v; the model reads %q", tc.mode, tc.err.Code, tc.err.Data, err == nil, got)
+			}
+		})
+	}
+}

@@ -141,7 +141,7 @@ func TestH8ClientsThatLie(t *testing.T) {
 		{"empty reads", func(string) ([]byte, error) { return nil, nil }, os2, "read read write read write"},
 		{"writes that do nothing", os.ReadFile, func(string, []byte) error { return nil }, "read read write read read"},
 		{"both", func(string) ([]byte, error) { return nil, nil }, func(string, []byte) error { return nil }, "read read write read read"},
-		{"always errors", func(string) ([]byte, error) { return nil, broken }, func(string, []byte) error { return broken }, "read write"},
+		{"cannot write", func(string) ([]byte, error) { return nil, broken }, func(string, []byte) error { return fmt.Errorf("%w: %w", tool.ErrUnable, broken) }, "read write"},
 		{"writes something else", os.ReadFile, func(p string, _ []byte) error { return os.WriteFile(p, []byte("?"), 0o644) }, "read read write read read"},
 		{"is honest", os.ReadFile, os2, "read read write read write"},
 	} {
@@ -163,6 +163,51 @@ func TestH8ClientsThatLie(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A client that refuses a write has its way, also where nobody was asked before;
+// what it has just allowed itself it does not refuse but cannot do.
+func TestRefusedWrites(t *testing.T) {
+	env := dir(t, map[string]string{"f": "one\n"})
+	refuses := errors.New("permission denied by the person")
+	c := &client{read: os.ReadFile, write: func(string, []byte) error { return refuses }}
+	env.Files = Guard(c, c, Disk(env.Roots))
+	ok(t, env, readTool{}, "file_path", "f")
+	for range 2 { // it is asked again: a no is one to this write
+		c.calls = nil
+		text := fails(t, env, editTool{}, "file_path", "f", "old_string", "one", "new_string", "two")
+		if !strings.Contains(text, "permission denied by the person") || !strings.Contains(text, "not written") || get(t, env, "f") != "one\n" {
+			t.Errorf("the model reads %q, the file holds %q", text, get(t, env, "f"))
+		}
+		if !slices.Contains(c.calls, "write") {
+			t.Errorf("calls: %v", c.calls)
+		}
+	}
+	if fails(t, env, writeTool{}, "file_path", "new", "content", "x"); exists(env, "new") {
+		t.Error("a new file was made")
+	}
+	if err := env.Files.WriteFile(tool.WithConsent(t.Context()), filepath.Join(env.Cwd, "f"), []byte("two\n")); err != nil || get(t, env, "f") != "two\n" {
+		t.Errorf("allowed: %v, the file holds %q", err, get(t, env, "f"))
+	}
+	// Allowed once is not allowed for good.
+	if err := env.Files.WriteFile(t.Context(), filepath.Join(env.Cwd, "f"), []byte("three\n")); err == nil || get(t, env, "f") != "two\n" {
+		t.Errorf("%v, the file holds %q", err, get(t, env, "f"))
+	}
+}
+
+// fails runs a tool that must fail and returns what the model reads.
+func fails(t testing.TB, env *tool.Env, tl tool.Tool, pairs ...any) string {
+	t.Helper()
+	r, text := run(t, env, tl, pairs...)
+	if !r.IsError {
+		t.Fatalf("%s %v: %s", tl.Spec().Name, pairs, text)
+	}
+	return text
+}
+
+func exists(env *tool.Env, name string) bool {
+	_, err := os.Lstat(filepath.Join(env.Cwd, name))
+	return err == nil
 }
 
 func os2(path string, data []byte) error { return os.WriteFile(path, data, 0o644) }

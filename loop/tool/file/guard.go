@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -22,8 +23,8 @@ type Guarded struct {
 	// it: a client that still says that after the disk has moved on has an old
 	// buffer, not unsaved edits.
 	synced map[string][sha256.Size]byte
-	// deaf and idle: reading or writing through the client has failed once, and
-	// is not tried again. silent: it was deaf by not answering at all.
+	// deaf and idle: reading or writing through the client has come to nothing
+	// once, and is not tried again. silent: it was deaf by not answering at all.
 	deaf, idle, silent bool
 }
 
@@ -37,10 +38,16 @@ const answerTime = 30 * time.Second
 //
 // An editor's unsaved text counts. But some clients answer every read with
 // nothing, fail at each call, accept a write and drop it, or serve a buffer from
-// before a command changed the file. So: an error, no answer within the time
-// or an empty one for a file that is not empty falls back to the disk; a buffer that equals what the disk
-// held before is outdated, and the disk counts; a write is looked for on the disk
-// and in the client, and done on the disk when it is in neither.
+// before a command changed the file. So a read that fails, is not answered within
+// the time, or is empty for a file that is not, falls back to the disk; a buffer
+// that equals what the disk held before is outdated, and the disk counts; a write
+// is looked for on the disk and in the client, and done on the disk when it is in
+// neither.
+//
+// A write that the client answers with an error is refused: whoever decides there,
+// a person or a policy, was perhaps not asked anything else. It is done on the disk
+// only where that is no refusal: the client cannot do it (tool.ErrUnable), does not
+// answer, or has just allowed this very call (tool.Consented).
 func Guard(read, write tool.Files, disk *DiskFiles) *Guarded {
 	return &Guarded{
 		read: read, write: write, disk: disk,
@@ -113,15 +120,23 @@ func (g *Guarded) WriteFile(ctx context.Context, path string, data []byte) error
 		if g.lost(&g.silent) {
 			limited, cancel = context.WithTimeout(ctx, answerTime)
 		}
+		defer cancel()
 		err := g.write.WriteFile(limited, path, data)
-		cancel()
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err == nil && g.arrived(ctx, path, data) {
+		switch {
+		case err == nil && g.arrived(ctx, path, data):
 			return nil
+		case err != nil && limited.Err() == nil && !errors.Is(err, tool.ErrUnable):
+			// A no. The disk is no way round it, unless the client has just allowed
+			// this very write: then it is what the client cannot do.
+			if !tool.Consented(ctx) {
+				return fmt.Errorf("the client refused it (%w), and it was not written past the client; where the client cannot write files at all, client.files = false in the config file leaves it out", err)
+			}
+		default:
+			g.giveUp(&g.idle)
 		}
-		g.giveUp(&g.idle)
 	}
 	if err := g.disk.WriteFile(ctx, path, data); err != nil {
 		return err
