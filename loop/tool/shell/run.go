@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -15,8 +16,13 @@ import (
 const (
 	// termGrace is how long a command has to end after SIGTERM before SIGKILL.
 	termGrace = 3 * time.Second
-	// cancelGrace is the same for a cancelled turn, whose answer waits for it.
+	// cancelGrace is the same for a cancelled turn, whose answer waits for it: for
+	// the whole group, also for what the command has left behind.
 	cancelGrace = 250 * time.Millisecond
+	// cancelRest is how long after that, or after the group's end, a cancelled
+	// command is waited for: what ignores even SIGKILL, and what left the group and
+	// holds the pipe, does not hold the answer.
+	cancelRest = 50 * time.Millisecond
 	// settle is how long what a command left behind it, such as the tee of a
 	// process substitution, has to end by itself; leftGrace is what it then has
 	// after SIGTERM.
@@ -36,6 +42,8 @@ type command struct {
 	timeout time.Duration // 0: none
 	stdout  io.Writer
 	stderr  io.Writer // may be stdout itself
+	// drain is drainDelay where it is 0.
+	drain time.Duration
 }
 
 // exit is how it ended.
@@ -78,6 +86,8 @@ func run(ctx context.Context, c command) (exit, error) {
 		return exit{}, err
 	}
 	var e exit
+	drain := cmp.Or(c.drain, drainDelay)
+	var cancelled time.Time
 	var timeout <-chan time.Time
 	if c.timeout > 0 {
 		t := time.NewTimer(c.timeout)
@@ -90,16 +100,20 @@ func run(ctx context.Context, c command) (exit, error) {
 		e.timedOut = true
 		stop(group, termGrace)
 	case <-ctx.Done():
-		e.cancelled = true
+		e.cancelled, cancelled = true, time.Now()
 		stop(group, cancelGrace)
 	}
 	err = group.Wait()
-	if e.timedOut || e.cancelled {
+	switch {
+	case e.cancelled:
+		group.End(max(0, cancelGrace-time.Since(cancelled)), cancelRest)
+		drain = cancelRest
+	case e.timedOut:
 		group.End(0, leftGrace)
-	} else {
+	default:
 		e.left = group.End(settle, leftGrace)
 	}
-	pipes.drain(drainDelay)
+	pipes.drain(drain)
 	e.code, e.signal = status(cmd.ProcessState)
 	if _, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
 		return e, err

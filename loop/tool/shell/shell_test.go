@@ -13,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -259,6 +260,38 @@ func TestCancel(t *testing.T) {
 		}
 	})
 }
+
+// What has left the group and holds the pipe does not hold the answer to a cancel,
+// however long a command that ends by itself would be listened to.
+func TestCancelDoesNotDrain(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("there is no bash")
+	}
+	pid := filepath.Join(t.TempDir(), "pid")
+	t.Cleanup(func() {
+		if data, err := os.ReadFile(pid); err == nil {
+			_ = exec.Command(bash, "-c", "kill -KILL "+string(data)).Run()
+		}
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	out := &writer{func(p []byte) {
+		if strings.Contains(string(p), "ready") {
+			cancel()
+		}
+	}}
+	e, err := run(ctx, command{
+		path: bash, args: []string{"-c", `(set -m; sleep 1000 & echo $! > "` + pid + `"); echo ready; sleep 1000`},
+		env: os.Environ(), dir: t.TempDir(), stdout: out, stderr: out, drain: 24 * time.Hour,
+	})
+	if err != nil || !e.cancelled {
+		t.Errorf("%+v, %v", e, err)
+	}
+}
+
+type writer struct{ f func([]byte) }
+
+func (w *writer) Write(p []byte) (int, error) { w.f(p); return len(p), nil }
 
 // Case P4: what a command leaves behind holds its stdout, and must neither hang
 // the call nor outlive it.
