@@ -37,6 +37,7 @@ type current struct {
 	// data is the content; nil with large set when it is over maxWhole.
 	data  []byte
 	large bool
+	size  int64
 }
 
 // load reads the file that is to be changed. The error is for the model.
@@ -61,7 +62,7 @@ func load(ctx context.Context, env *tool.Env, path string) (current, error) {
 	case !info.Mode().IsRegular():
 		return c, fault(p, tool.ErrSpecial)
 	case info.Size() > maxWhole:
-		c.exists, c.large = true, true
+		c.exists, c.large, c.size = true, true, info.Size()
 	default:
 		c.exists = true
 		if c.data, err = env.Files.ReadFile(ctx, p.Path); err != nil {
@@ -105,6 +106,9 @@ func (r contextReader) Read(p []byte) (int, error) {
 // observed says whether the file may be changed: it was read, in this version.
 // The error is for the model and says what to do.
 func (c current) observed(ctx context.Context, env *tool.Env) error {
+	if c.size > maxRead {
+		return fmt.Errorf("%s is over %d MiB, too large to overwrite. Use bash.", c.place.Shown, maxRead>>20) //nolint:staticcheck // a sentence for the model
+	}
 	sum := sha256.Sum256(c.data)
 	if c.large {
 		var err error
@@ -126,7 +130,7 @@ func (c current) observed(ctx context.Context, env *tool.Env) error {
 // cannot be read now is one to read again.
 func follow(ctx context.Context, env *tool.Env, path string) bool {
 	c, err := load(ctx, env, path)
-	if err != nil || !c.exists {
+	if err != nil || !c.exists || c.size > maxRead {
 		return false
 	}
 	sum := sha256.Sum256(c.data)

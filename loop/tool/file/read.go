@@ -27,9 +27,12 @@ const (
 	maxLine   = 2000     // characters of one line
 	maxBytes  = 50 << 10 // bytes of one call
 	streaming = 10 << 20 // a file of this size is not read into memory
-	maxImage  = 5 << 20  // bytes of an image that is sent
-	maxNames  = 500      // entries of a directory
-	sniffed   = 8000     // bytes that are looked at to tell text from binary
+	// maxRead bounds what one call reads: what is larger, such as the image of a
+	// disk, is not read to its end to count lines or to know its version.
+	maxRead  = 512 << 20
+	maxImage = 5 << 20 // bytes of an image that is sent
+	maxNames = 500     // entries of a directory
+	sniffed  = 8000    // bytes that are looked at to tell text from binary
 )
 
 type readArgs struct {
@@ -143,11 +146,14 @@ func (readTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 		return image(ctx, env, p, kind, info.Size(), whole)
 	}
 	if what := binary(head); what != "" {
-		return notText(ctx, env, p, what, whole)
+		return notText(ctx, env, p, what, info.Size(), whole)
+	}
+	if info.Size() > maxRead {
+		return page(ctx, p, a, io.LimitReader(whole, maxRead), streaming, info.Size())
 	}
 	if info.Size() >= streaming {
 		h := sha256.New()
-		r, err := page(ctx, p, a, io.TeeReader(whole, h), streaming)
+		r, err := page(ctx, p, a, io.TeeReader(whole, h), streaming, 0)
 		if err == nil && !r.IsError {
 			env.Seen.NoteSum(p.Real, [sha256.Size]byte(h.Sum(nil)))
 		}
@@ -183,7 +189,7 @@ func start(f io.Reader, size int64) (head []byte, ended bool, err error) {
 
 // show pages through content that is in memory.
 func show(ctx context.Context, env *tool.Env, p tool.Place, a readArgs, data []byte) (tool.Result, error) {
-	r, err := page(ctx, p, a, bytes.NewReader(data), len(data))
+	r, err := page(ctx, p, a, bytes.NewReader(data), len(data), 0)
 	if err == nil && !r.IsError {
 		env.Seen.Note(p.Real, data)
 	}
@@ -231,8 +237,10 @@ func (w *window) add(n int, line []byte, cut int) {
 }
 
 // page reads r to its end, for the number of its lines, and returns those that
-// were asked for. size is how much there is, at least.
-func page(ctx context.Context, p tool.Place, a readArgs, r io.Reader, size int) (tool.Result, error) {
+// were asked for. size is how much there is, at least. huge is the size of a file
+// of which r is only the start, 0 of any other: there it does not read on when it
+// has the lines.
+func page(ctx context.Context, p tool.Place, a readArgs, r io.Reader, size int, huge int64) (tool.Result, error) {
 	var w window
 	in := bufio.NewReaderSize(contextReader{ctx, r}, min(size+1, 64<<10))
 	for {
@@ -255,7 +263,7 @@ func page(ctx context.Context, p tool.Place, a readArgs, r io.Reader, size int) 
 				w.add(w.total, kept, cut)
 			}
 		}
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || huge > 0 && (w.full || w.shown == a.Limit) {
 			break
 		}
 		if err != nil {
@@ -268,19 +276,24 @@ func page(ctx context.Context, p tool.Place, a readArgs, r io.Reader, size int) 
 		res.Meta.Locations = []session.Location{{Path: p.Path}}
 		return res, nil
 	}
+	if a.Offset > w.total && huge > 0 {
+		return tool.Fail(fmt.Sprintf("Line %d is not among the %d lines of the first %d MiB of %s, and more is not read of a file of %d bytes. Use bash for what comes after.", a.Offset, w.total, maxRead>>20, p.Shown, huge)), nil
+	}
 	if a.Offset > w.total {
 		return tool.Fail(fmt.Sprintf("Line %d is past the end: %s has %d lines.", a.Offset, p.Shown, w.total)), nil
 	}
-	res := tool.Text(w.out.String() + "\n[" + w.footer(a) + "]")
+	res := tool.Text(w.out.String() + "\n[" + w.footer(a, huge) + "]")
 	res.Meta.Locations = []session.Location{{Path: p.Path, Line: a.Offset}}
 	res.Meta.Response = response(readResponse{p.Path, w.content.String(), a.Offset, w.shown, w.total})
 	return res, nil
 }
 
-func (w *window) footer(a readArgs) string {
+func (w *window) footer(a readArgs, huge int64) string {
 	last := a.Offset + w.shown - 1
 	var text string
 	switch {
+	case huge > 0:
+		text = fmt.Sprintf("lines %d-%d of a file of %d bytes; go on with offset %d", a.Offset, last, huge, last+1)
 	case last < w.total:
 		text = fmt.Sprintf("lines %d-%d of %d; go on with offset %d", a.Offset, last, w.total, last+1)
 	case a.Offset > 1:
@@ -379,7 +392,7 @@ func image(ctx context.Context, env *tool.Env, p tool.Place, kind string, size i
 		if env.Images {
 			why = fmt.Sprintf("images over %d MiB are not sent", maxImage>>20)
 		}
-		return notText(ctx, env, p, "an image ("+kind+"); "+why, r)
+		return notText(ctx, env, p, "an image ("+kind+"); "+why, size, r)
 	}
 	data, err := io.ReadAll(io.LimitReader(contextReader{ctx, r}, maxImage+1))
 	if err != nil {
@@ -395,14 +408,20 @@ func image(ctx context.Context, env *tool.Env, p tool.Place, kind string, size i
 	return res, nil
 }
 
-// notText says what a file is that is not shown.
-func notText(ctx context.Context, env *tool.Env, p tool.Place, what string, r io.Reader) (tool.Result, error) {
-	h := sha256.New()
-	n, err := io.Copy(h, contextReader{ctx, r})
-	if err != nil {
-		return tool.Fail(fault(p, err).Error()), nil
+// notText says what a file is that is not shown. One that is not read to its end
+// does not count as read.
+func notText(ctx context.Context, env *tool.Env, p tool.Place, what string, size int64, r io.Reader) (tool.Result, error) {
+	n := size
+	if size <= maxRead {
+		h := sha256.New()
+		var err error
+		if n, err = io.Copy(h, contextReader{ctx, io.LimitReader(r, maxRead+1)}); err != nil {
+			return tool.Fail(fault(p, err).Error()), nil
+		}
+		if n <= maxRead { // one of /proc says that it has 0 bytes
+			env.Seen.NoteSum(p.Real, [sha256.Size]byte(h.Sum(nil)))
+		}
 	}
-	env.Seen.NoteSum(p.Real, [sha256.Size]byte(h.Sum(nil)))
 	res := tool.Text(fmt.Sprintf("[%s is %s; %d bytes, not shown]", p.Shown, what, n))
 	res.Meta.Locations = []session.Location{{Path: p.Path}}
 	res.Meta.Response = response(readResponse{Path: p.Path})

@@ -76,6 +76,39 @@ func TestGuardWithASilentClient(t *testing.T) {
 	})
 }
 
+// A file of any size is answered about at once: no more of it is read than shows.
+// The files are sparse, and larger than anything that could be read in a test.
+func TestHugeFiles(t *testing.T) {
+	env := dir(t, map[string]string{"disk.img": "", "log": strings.Repeat("a line\n", 3000)})
+	for _, name := range []string{"disk.img", "log"} {
+		if err := os.Truncate(filepath.Join(env.Cwd, name), 1<<42); err != nil {
+			t.Skip("no sparse files here: ", err)
+		}
+	}
+	if _, text := ok(t, env, readTool{}, "file_path", "disk.img"); text != "[disk.img is a binary file; 4398046511104 bytes, not shown]" {
+		t.Errorf("binary: %q", text)
+	}
+	for _, tt := range []struct {
+		offset int
+		last   string
+	}{
+		{1, "\n2000: a line\n\n[lines 1-2000 of a file of 4398046511104 bytes; go on with offset 2001]"},
+		{990, "\n2989: a line\n\n[lines 990-2989 of a file of 4398046511104 bytes; go on with offset 2990]"},
+	} {
+		if _, text := ok(t, env, readTool{}, "file_path", "log", "offset", tt.offset); !strings.HasSuffix(text, tt.last) {
+			t.Errorf("from %d: %q", tt.offset, text[max(0, len(text)-200):])
+		}
+	}
+	if text := fails(t, env, readTool{}, "file_path", "log", "offset", 5000); !strings.Contains(text, "of the first 512 MiB") || !strings.Contains(text, "bash") {
+		t.Errorf("past what is read: %q", text)
+	}
+	for _, name := range []string{"disk.img", "log"} {
+		if text := fails(t, env, writeTool{}, "file_path", name, "content", "x"); !strings.Contains(text, "too large to overwrite") {
+			t.Errorf("write over %s: %q", name, text)
+		}
+	}
+}
+
 // A file too large to be changed is not read for its preview, nor to say so: at
 // the size of a disk image that takes minutes.
 func TestLargeFilesAreNotReadInVain(t *testing.T) {
