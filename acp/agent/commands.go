@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -46,7 +47,10 @@ func (v *view) commands() []command {
 		for _, c := range commandFiles(dir) {
 			if !seen[c.name] {
 				seen[c.name] = true
-				front, _ := readCommand(c.path)
+				front, _, err := readCommand(c.path)
+				if err != nil {
+					front.description = "Cannot be read: " + err.Error()
+				}
 				if c.description, c.hint = front.description, front.hint; c.description == "" {
 					c.description = "Prompt from " + c.path
 				}
@@ -95,27 +99,40 @@ type front struct{ description, hint string }
 // maxCommandFile bounds a command file, in bytes.
 const maxCommandFile = 256 << 10
 
-// readCommand splits a command file into its front matter and its prompt.
-func readCommand(path string) (front, string) {
+// readCommand reads a command file. A link to a device or a pipe is refused
+// unread: it might have no end.
+func readCommand(path string) (front, string, error) {
 	st, err := os.Stat(path)
-	if err != nil || st.Size() > maxCommandFile {
-		return front{}, ""
+	switch {
+	case err != nil:
+		return front{}, "", err
+	case !st.Mode().IsRegular():
+		return front{}, "", fmt.Errorf("%s is not a regular file", path)
+	case st.Size() > maxCommandFile:
+		return front{}, "", fmt.Errorf("%s has more than %d KiB: make it shorter", path, maxCommandFile>>10)
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return front{}, ""
+		return front{}, "", err
 	}
-	text := strings.ReplaceAll(string(data), "\r\n", "\n")
-	rest, ok := strings.CutPrefix(text, "---\n")
-	if !ok {
+	f, body := splitCommand(string(data))
+	return f, body, nil
+}
+
+// splitCommand parts the front matter of a command file, between lines of three
+// dashes at its start, from its prompt.
+func splitCommand(text string) (f front, body string) {
+	first, rest, _ := strings.Cut(text, "\n")
+	if strings.TrimSuffix(first, "\r") != "---" {
 		return front{}, text
 	}
-	head, body, ok := strings.Cut(rest, "\n---\n")
-	if !ok {
-		return front{}, text
-	}
-	var f front
-	for line := range strings.Lines(head) {
+	for len(rest) > 0 {
+		var line string
+		line, rest, _ = strings.Cut(rest, "\n")
+		line = strings.TrimSuffix(line, "\r")
+		if line == "---" {
+			return f, rest
+		}
 		key, value, _ := strings.Cut(line, ":")
 		value = strings.Trim(strings.TrimSpace(value), `"'`)
 		switch strings.TrimSpace(key) {
@@ -125,7 +142,7 @@ func readCommand(path string) (front, string) {
 			f.hint = value
 		}
 	}
-	return f, body
+	return front{}, text // it was a rule, and not front matter
 }
 
 // refreshCommands tells the client what can be typed, where it has changed since
@@ -167,32 +184,42 @@ func (v *view) parseCommand(content []session.Block) (command, string, bool) {
 	return command{}, "", false
 }
 
-// expand makes the prompt of a command file: $ARGUMENTS and $1 to $9 stand for
-// what was typed after the name; without them it follows the prompt.
-func expand(path, args string) string {
-	_, body := readCommand(path)
-	if !strings.Contains(body, "$") {
-		if args != "" {
-			body = strings.TrimRight(body, "\n") + "\n\n" + args
-		}
-		return body
-	}
+// placeholder stands in a command file for what was typed after the name.
+var placeholder = regexp.MustCompile(`\$(ARGUMENTS|[1-9])`)
+
+// expand fills in a command file's prompt: $ARGUMENTS is what was typed after the
+// name, $1 to $9 are its words. Where it has none of them, what was typed follows
+// the prompt. What was typed is not looked at again.
+func expand(body, args string) string {
 	words := strings.Fields(args)
-	pairs := []string{"$ARGUMENTS", args}
-	for i := range 9 {
-		w := ""
-		if i < len(words) {
-			w = words[i]
+	found := false
+	out := placeholder.ReplaceAllStringFunc(body, func(p string) string {
+		found = true
+		if p == "$ARGUMENTS" {
+			return args
 		}
-		pairs = append(pairs, fmt.Sprintf("$%d", i+1), w)
+		if i := int(p[1] - '1'); i < len(words) {
+			return words[i]
+		}
+		return ""
+	})
+	if !found && args != "" {
+		return strings.TrimRight(body, "\n") + "\n\n" + args
 	}
-	return strings.NewReplacer(pairs...).Replace(body)
+	return out
 }
 
 // run carries out a command in the turn slot it is given.
 func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string, content []session.Block) (session.EndReason, error) {
 	if c.path != "" {
-		body := expand(c.path, args)
+		_, text, err := readCommand(c.path)
+		if err != nil {
+			return slot.Tell(session.Notice{
+				Severity: "warning", Text: fmt.Sprintf("The command /%s cannot be used: %v.", c.name, err),
+				Source: session.Source{Kind: session.SourceAgent, Name: "/" + c.name},
+			})
+		}
+		body := expand(text, args)
 		prompt := append([]session.Block{session.Text(body)}, content[1:]...)
 		if empty(prompt) {
 			return slot.Tell(session.Notice{

@@ -328,6 +328,13 @@ func commandsWork(t *testing.T) {
 		if got := allText(r.model.request(t, -1)); !strings.Contains(got, "Fix it.\n\nnow") {
 			t.Errorf("the model reads %q", got)
 		}
+		// What has no end is not read, and the person is told.
+		if err := os.Symlink("/dev/zero", filepath.Join(r.dir, ".commands", "zero.md")); err == nil {
+			r.say(id, "/zero", acp.StopReasonEndTurn)
+			if got := r.Text(id); !strings.Contains(got, "zero.md is not a regular file") {
+				t.Errorf("of a link to a device: %s", got)
+			}
+		}
 		if cs := offered(); cs["deep:fix"].Name == "" || cs["hello"].Description == "Says hello" || cs["crlf"].Description != "From Windows" {
 			t.Errorf("after the change: %+v", cs)
 		}

@@ -1,0 +1,77 @@
+package agent
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSplitCommand(t *testing.T) {
+	for _, tc := range []struct {
+		in   string
+		want front
+		body string
+	}{
+		{"Fix it.", front{}, "Fix it."},
+		{"---\ndescription: \"Says: hello\"\nargument-hint: whom\nmodel: x\n---\nSay\n---\nhello", front{"Says: hello", "whom"}, "Say\n---\nhello"},
+		{"---\r\ndescription: d\r\n---\r\nSay\r\n", front{"d", ""}, "Say\r\n"},
+		{"---\n---\n", front{}, ""},
+		{"---\ndescription: d", front{}, "---\ndescription: d"},
+		{"--- \nx\n---\n", front{}, "--- \nx\n---\n"},
+		{"", front{}, ""},
+	} {
+		if f, body := splitCommand(tc.in); f != tc.want || body != tc.body {
+			t.Errorf("%q: %+v, %q", tc.in, f, body)
+		}
+	}
+}
+
+func TestExpand(t *testing.T) {
+	for _, tc := range []struct{ body, args, want string }{
+		{"Say hello to $1, $ARGUMENTS.", "Ann and Bob", "Say hello to Ann, Ann and Bob."},
+		{"$2|$9", "a b", "b|"},
+		{"Fix it.\n", "now", "Fix it.\n\nnow"},
+		{"Fix it.\n", "", "Fix it.\n"},
+		// A dollar sign is no placeholder: what was typed is not lost.
+		{"Run echo $HOME for $5.00", "x", "Run echo $HOME for .00"},
+		{"Run echo $HOME", "now", "Run echo $HOME\n\nnow"},
+		{"Costs $", "a lot", "Costs $\n\na lot"},
+		{"$ARGUMENTS", "$1 $ARGUMENTS", "$1 $ARGUMENTS"},
+	} {
+		if got := expand(tc.body, tc.args); got != tc.want {
+			t.Errorf("%q with %q: %q, want %q", tc.body, tc.args, got, tc.want)
+		}
+	}
+}
+
+// FuzzExpand: what was typed is in the prompt whenever there is a place for it or
+// none is named, and a prompt without placeholders is there as it is.
+func FuzzExpand(f *testing.F) {
+	f.Add("---\ndescription: d\n---\nSay $1 $ARGUMENTS", "a b")
+	f.Add("x$", "$1")
+	f.Add("", "a")
+	f.Fuzz(func(t *testing.T, text, args string) {
+		_, body := splitCommand(text)
+		if !strings.HasSuffix(text, body) {
+			t.Fatalf("%q has the prompt %q", text, body)
+		}
+		got := expand(body, args)
+		if !strings.Contains(got, args) && (strings.Contains(body, "$ARGUMENTS") || !placeholder.MatchString(body)) {
+			t.Fatalf("%q with %q: %q", body, args, got)
+		}
+		if !placeholder.MatchString(body) && !strings.HasPrefix(got, strings.TrimRight(body, "\n")) {
+			t.Fatalf("%q became %q", body, got)
+		}
+	})
+}
+
+// FuzzLineRange: a range that is taken lies in a file and has an end.
+func FuzzLineRange(f *testing.F) {
+	for _, s := range []string{"L3", "L3-5", "L3-L5", "L3:5", "L0", "L5-3", "L", "", "L1-", "L99999999999999999999"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if from, to, ok := lineRange(s); ok && (from < 1 || to < from) {
+			t.Fatalf("%q is %d to %d", s, from, to)
+		}
+	})
+}
