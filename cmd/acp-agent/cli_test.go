@@ -2,7 +2,9 @@ package main
 
 import (
 	"io"
+	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -41,6 +43,30 @@ func TestServeShortcut(t *testing.T) {
 			t.Errorf("%q is not left to the command tree", args)
 		}
 	}
+}
+
+// FuzzParseServe: what the shortcut takes, the command tree takes for the same.
+func FuzzParseServe(f *testing.F) {
+	for _, s := range []string{"serve\n--model\na/b", "--claude-hooks=a,b\n--claude-hooks\nc", "--no-hooks", "--model=", "--trace\n\n--config=x=y", "serve\nserve", "--model\n-", "\n"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if !utf8.ValidString(line) {
+			return // kong turns what is no UTF-8 into U+FFFD; the shortcut leaves it, as file names need
+		}
+		args := strings.Split(line, "\n")
+		got, ok := parseServe(args)
+		if !ok {
+			return
+		}
+		want, err := parseTree(args, io.Discard, io.Discard)
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		if diff := cmp.Diff(want.flags, got); diff != "" {
+			t.Fatalf("%q (-tree +shortcut):\n%s", args, diff)
+		}
+	})
 }
 
 func TestSplitCommand(t *testing.T) {
