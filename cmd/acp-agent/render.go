@@ -188,19 +188,27 @@ func clip(s string, width int) string {
 }
 
 // printEvents writes a log for a reader: a line an event, and what was said in
-// full below it. Streamed pieces are left out: the message that follows them
-// holds the same text.
+// full below it. Streamed pieces are left out, with a line that says how many: the
+// message that follows them holds the same text.
 type printEvents struct {
 	w io.Writer
 	// full adds the whole text of messages and results.
 	full bool
-	err  error
+	// chunk is the first of the pieces that were left out last, pieces how many.
+	chunk  session.Event
+	pieces int
+	err    error
 }
 
 func (p *printEvents) event(ev session.Event) error {
 	if _, ok := ev.Data.(*session.AssistantChunk); ok {
+		if p.pieces == 0 {
+			p.chunk = ev
+		}
+		p.pieces++
 		return nil
 	}
+	p.leftOut()
 	width := 100
 	if p.full {
 		width = 160
@@ -215,6 +223,17 @@ func (p *printEvents) event(ev session.Event) error {
 		p.blocks(content)
 	}
 	return p.err
+}
+
+// leftOut says which pieces of a stream are not shown.
+func (p *printEvents) leftOut() {
+	if p.pieces == 0 {
+		return
+	}
+	last := p.chunk.Seq + uint64(p.pieces) - 1
+	p.printf("%5d  %s  %-20s %s", p.chunk.Seq, p.chunk.Time.Local().Format("15:04:05.000"), p.chunk.Data.EventType(),
+		fmt.Sprintf("(%d left out, up to %d; --json has them)", p.pieces, last))
+	p.pieces = 0
 }
 
 func (p *printEvents) printf(format string, args ...any) {

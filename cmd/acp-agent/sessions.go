@@ -226,6 +226,7 @@ func showLog(ctx context.Context, w io.Writer, path string, full bool) error {
 	if err != nil {
 		return err
 	}
+	p.leftOut()
 	h := &got.State.Header
 	now := ""
 	if dir := got.State.Config[session.ConfigCwd]; dir != "" && dir != h.Cwd {
