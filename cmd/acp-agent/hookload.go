@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -24,18 +25,18 @@ type hookOptions struct {
 	session string // its id
 	// commands are the command files whose hooks count.
 	commands []claudecode.CommandFile
-	// previous is what the session had until now, when files have changed.
+	// previous is what the session had until now, when files have changed; found
+	// is what another session of the directory found, when none has.
 	previous *loadedHooks
+	found    *foundHooks
 }
 
 // loadedHooks are the hooks of a directory, both dialects, and what is wrong with
 // their files.
 type loadedHooks struct {
+	*foundHooks
 	set      *hooks.Set
 	problems []hooks.Problem
-	watch    *hooks.Watch
-	// sources are Claude Code's names for where files belong, by path.
-	sources map[string]string
 }
 
 // systemCodexDir is where an administrator configures Codex.
@@ -44,40 +45,26 @@ const systemCodexDir = "/etc/codex"
 // loadHooks reads the hooks that a session in a directory has. Nothing is
 // started.
 func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
-	l := &loadedHooks{sources: map[string]string{}}
+	l := &loadedHooks{foundHooks: o.found}
 	var before *hooks.Set
-	if o.previous != nil {
-		before, l.watch = o.previous.set, hooks.NewWatch(o.previous.watch)
-	} else {
-		l.watch = hooks.NewWatch(nil)
+	switch {
+	case o.previous != nil:
+		before, l.foundHooks = o.previous.set, findHooks(cfg, cwd, o.commands, hooks.NewWatch(o.previous.watch))
+	case l.foundHooks == nil:
+		l.foundHooks = findHooks(cfg, cwd, o.commands, hooks.NewWatch(nil))
 	}
 	env := hooks.Environ(cfg.HookEnviron())
 	home := cfg.Home()
-	ccFiles, problems := claudecode.Discover(claudecode.DiscoverOptions{
-		Env: env, Cwd: cwd, Home: home, ConfigDir: cfg.Hooks.ClaudeDir, Extra: cfg.Hooks.ClaudeFiles,
-		Commands: o.commands, DataDir: pluginData(cfg), Watch: l.watch,
-	})
 	// The environment has lost the providers' keys already, but for those that
 	// the config file lets through.
 	cc := claudecode.New(claudecode.Config{
-		Files: ccFiles, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{},
+		Files: l.claude, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{},
 		EnvFile: o.envFile, MCP: o.mcp, Judge: o.judge,
 	})
-	cxFiles, more := codex.Discover(codex.DiscoverOptions{
-		Cwd: cwd, Home: home, CodexHome: cfg.Hooks.CodexDir, SystemDir: systemCodexDir, Extra: cfg.Hooks.CodexFiles,
-		DataDir: pluginData(cfg), Watch: l.watch,
-	})
-	problems = append(problems, more...)
-	cx, more := codex.New(codex.Options{Files: cxFiles, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
-	problems = append(problems, more...)
-	for _, f := range ccFiles {
-		l.sources[f.Path] = settingsSource(f.Layer)
-	}
-	for i := range cxFiles {
-		l.sources[cxFiles[i].Path] = settingsSource(cxFiles[i].Layer)
-	}
+	cx, more := codex.New(codex.Options{Files: l.codex, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
+	l.problems = slices.Concat(l.faults, more)
 	trust, more := trustStore(cfg, cwd)
-	l.problems = append(problems, more...)
+	l.problems = append(l.problems, more...)
 	l.set = hooks.NewEngine(hooks.Options{
 		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: trust, Watch: l.watch,
 		SpillDir: spillDir(cfg, o.session), Deliver: o.deliver, Notify: o.notify, Previous: before,

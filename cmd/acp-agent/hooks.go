@@ -70,7 +70,9 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 			}
 		},
 	}
-	s.loadedHooks = loadHooks(w.cfg, s.cwd, s.opts)
+	opts := s.opts
+	opts.found = w.found.find(w.cfg, s.cwd)
+	s.loadedHooks = loadHooks(w.cfg, s.cwd, opts)
 	return s
 }
 

@@ -44,6 +44,7 @@ type wiring struct {
 	stop     context.CancelFunc
 
 	remembering sync.Mutex
+	found       hookFinder
 
 	storeMu sync.Mutex
 	store   *jsonl.Store

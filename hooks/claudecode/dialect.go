@@ -99,14 +99,15 @@ var (
 	_ hooks.Capper  = (*Dialect)(nil)
 )
 
-// New makes the dialect of the files. The switches of all of them are settled
-// here: handlers that they turn off say so in Why.
+// New makes the dialect of the files, which it leaves as they are. The switches of
+// all of them are settled here: handlers that they turn off say so in Why.
 func New(cfg Config) *Dialect {
 	if cfg.HideEnv == nil {
 		cfg.HideEnv = DefaultHideEnv
 	}
 	d := &Dialect{cfg: cfg, asking: make(chan struct{}, 12)}
-	for _, f := range cfg.Files {
+	d.cfg.Files = ownHandlers(cfg.Files)
+	for _, f := range d.cfg.Files {
 		d.handlers = append(d.handlers, f.Handlers...)
 	}
 	d.env = cfg.Env.Without(cfg.hidden())
@@ -121,6 +122,34 @@ func New(cfg Config) *Dialect {
 	d.switches()
 	d.budget()
 	return d
+}
+
+// ownHandlers returns the files with handlers of their own: what is settled of a
+// handler, its trust too, is the session's.
+func ownHandlers(files []*File) []*File {
+	switches := map[*hooks.Handler]*hooks.Handler{}
+	out := make([]*File, len(files))
+	for i, f := range files {
+		own := *f
+		own.Handlers = make([]*hooks.Handler, len(f.Handlers))
+		for j, h := range f.Handlers {
+			own.Handlers[j] = ownHandler(h)
+		}
+		if f.offBy != nil {
+			if switches[f.offBy] == nil {
+				switches[f.offBy] = ownHandler(f.offBy)
+			}
+			own.offBy = switches[f.offBy]
+		}
+		out[i] = &own
+	}
+	return out
+}
+
+func ownHandler(h *hooks.Handler) *hooks.Handler {
+	own, x := *h, *extOf(h)
+	own.Ext = &x
+	return &own
 }
 
 func sortedKeys(m map[string]string) []string {

@@ -7,9 +7,36 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"acp-agent/hooks"
 )
+
+// Sessions share what was read: what a dialect settles of a handler is its own.
+func TestNewLeavesFilesAsTheyAre(t *testing.T) {
+	const text = `{"hooks":{"SessionEnd":[{"hooks":[{"type":"command","command":"a"},{"type":"command","command":"b","timeout":3}]}]}}`
+	f, problems := parseFile("/f", hooks.LayerProject, []byte(text))
+	if len(f.Handlers) != 2 {
+		t.Fatal(f.Handlers, problems)
+	}
+	f.offBy = repositorySwitch(f, "enabledPlugins", "false", "switches off a plugin")
+	off := New(Config{Files: []*File{f}, Env: hooks.Environ{"CLAUDE_CODE_SIMPLE=1", "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS=7"}})
+	for _, h := range off.Handlers() {
+		h.Trust = hooks.TrustTrusted
+		if h.Type != hooks.SwitchType && (h.Why == "" || !extOf(h).quiet || h.OffBy == nil) {
+			t.Errorf("%s: %+v", h.Describe(), h)
+		}
+	}
+	for _, h := range append(f.Handlers, f.offBy) {
+		if h.Why != "" || h.OffBy != nil || h.Trust != "" || extOf(h).quiet || h.Timeout == 7*time.Millisecond {
+			t.Errorf("%s has been changed: %+v", h.Describe(), h)
+		}
+	}
+	on := New(Config{Files: []*File{f}}).Handlers()
+	if h := on[0]; h.Why != "" || h.Trust != "" || h.OffBy != on[2] || on[2] == f.offBy || extOf(h).quiet {
+		t.Errorf("the second has what is the first's: %+v", h)
+	}
+}
 
 // The whole table of disableAllHooks, allowManagedHooksOnly and
 // strictPluginOnlyCustomization (Claude Code settings reference). A file is

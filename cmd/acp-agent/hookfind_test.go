@@ -1,0 +1,70 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+
+	"acp-agent/cmd/acp-agent/internal/config"
+)
+
+// Sessions of a directory share what was found there for as long as it is as it
+// was, those too that are made at once.
+func TestHookFinder(t *testing.T) {
+	home, above := t.TempDir(), t.TempDir()
+	dir := filepath.Join(above, "dir")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(config.Flags{StateDir: t.TempDir()}, config.NewEnv([]string{"HOME=" + home}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var h hookFinder
+	first := h.find(cfg, dir)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			if h.find(cfg, dir) != first {
+				t.Error("looked again although nothing has changed")
+			}
+		})
+	}
+	all.Wait()
+	if h.find(cfg, t.TempDir()) == first {
+		t.Error("another directory has the same")
+	}
+	last := first
+	for _, c := range []struct{ what, path, text string }{
+		{"the person's file appears", filepath.Join(home, ".claude", "settings.json"), `{"hooks":{}}`},
+		{"the project's file appears", filepath.Join(dir, ".codex", "hooks.json"), `{"hooks":{}}`},
+		{"a repository begins above", filepath.Join(above, ".git", "HEAD"), "ref: x"},
+		{"a repository begins here", filepath.Join(dir, ".git"), "gitdir: elsewhere"},
+		{"it is the worktree of another", filepath.Join(dir, ".git"), "gitdir: somewhere else"},
+	} {
+		write(c.path, c.text)
+		again := h.find(cfg, dir)
+		if again == last {
+			t.Errorf("not looked again when %s", c.what)
+		}
+		if last = again; h.find(cfg, dir) != last {
+			t.Errorf("looked twice when %s", c.what)
+		}
+	}
+	for range maxHookDirs + 1 {
+		h.find(cfg, t.TempDir())
+	}
+	if len(h.dirs) > maxHookDirs {
+		t.Errorf("%d directories are remembered", len(h.dirs))
+	}
+}
