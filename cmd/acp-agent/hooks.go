@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"acp-agent/acp/agent"
+	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
 	"acp-agent/hooks/claudecode"
 	"acp-agent/hooks/codex"
@@ -74,6 +75,11 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 	opts.found = w.found.find(w.cfg, s.cwd)
 	s.loadedHooks = loadHooks(w.cfg, s.cwd, opts)
 	return s
+}
+
+// steering is what decides what this program runs by itself, and what it asks.
+func steering(cfg *config.Config) []string {
+	return slices.Concat([]string{cfg.File, cfg.Dir, cfg.StateDir, cfg.Hooks.ClaudeDir, cfg.Hooks.CodexDir}, cfg.Hooks.ClaudeFiles, cfg.Hooks.CodexFiles)
 }
 
 // into puts the hooks into a session's configuration.

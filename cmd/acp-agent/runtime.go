@@ -221,6 +221,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	if err != nil {
 		return loop.Config{}, acp.InvalidRequest(err.Error())
 	}
+	rules.Guard(steering(w.cfg)...)
 	h := p.Header
 	servers := w.servers(p)
 	var caller hooks.MCPCaller

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
@@ -78,13 +79,22 @@ func absolute(cwd, p string) string {
 	return filepath.Clean(p)
 }
 
-// guarded returns a path of the call that makes other programs run something:
-// what lies in a repository's own folder, such as its hooks. Edits there are
-// asked about even where edits are accepted.
-func (s *subject) guarded() (string, bool) {
+// guardedDirs are directories whose files make programs run something, such as a
+// repository's hooks or an agent's.
+var guardedDirs = []string{".git", ".claude", ".codex", ".acp-agent"}
+
+// guarded returns a path of the call that makes other programs, or this one, run
+// something. Edits there are asked about even where edits are accepted. more are
+// further files and directories of the kind.
+func (s *subject) guarded(more []string) (string, bool) {
 	for _, p := range s.paths {
 		for _, part := range strings.Split(filepath.ToSlash(p), "/") {
-			if strings.EqualFold(part, ".git") {
+			if slices.ContainsFunc(guardedDirs, func(dir string) bool { return strings.EqualFold(part, dir) }) {
+				return p, true
+			}
+		}
+		for _, dir := range more {
+			if rel, err := filepath.Rel(dir, p); err == nil && filepath.IsLocal(rel) {
 				return p, true
 			}
 		}

@@ -12,6 +12,7 @@ package permission
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 )
@@ -65,7 +66,8 @@ type Verdict struct {
 // Rules are a session's rules and what the person has answered so far. They are
 // safe for concurrent use.
 type Rules struct {
-	home string // what ~ stands for
+	home  string   // what ~ stands for
+	guard []string // Guard's
 
 	mu               sync.Mutex
 	deny, ask, allow []rule
@@ -90,6 +92,21 @@ func NewRules(home string, allow, ask, deny []string) (*Rules, error) {
 		}
 	}
 	return r, nil
+}
+
+// Guard names further files and directories, absolute, edits of which are asked
+// about where edits are accepted, as they make this program run something. It is
+// called before the first Decide.
+func (r *Rules) Guard(paths ...string) {
+	for _, p := range paths {
+		if p == "" {
+			continue
+		}
+		r.guard = append(r.guard, filepath.Clean(p))
+		if real, err := filepath.EvalSymlinks(p); err == nil && real != filepath.Clean(p) {
+			r.guard = append(r.guard, real)
+		}
+	}
 }
 
 const planReason = "The session is in plan mode: nothing may be changed and no command run. Make a plan; the user will leave plan mode to carry it out."
@@ -119,7 +136,7 @@ func (r *Rules) Decide(mode string, c Call) Verdict {
 	case c.ReadOnly, mode == ModeBypass:
 		return Verdict{Decision: Allow}
 	case mode == ModeAcceptEdits && s.edits():
-		if path, ok := s.guarded(); ok {
+		if path, ok := s.guarded(r.guard); ok {
 			return Verdict{Decision: Ask, Reason: path + " steers programs that run by themselves."}
 		}
 		return Verdict{Decision: Allow}

@@ -2,6 +2,8 @@ package permission
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -65,6 +67,10 @@ func TestOrder(t *testing.T) {
 		{"acceptEdits writes", ModeAcceptEdits, nil, nil, nil, file("write", "a"), Allow, false},
 		{"acceptEdits does not run", ModeAcceptEdits, nil, nil, nil, bash("ls"), Ask, false},
 		{"acceptEdits asks about hooks", ModeAcceptEdits, nil, nil, nil, file("write", ".git/hooks/pre-commit"), Ask, false},
+		{"acceptEdits asks about an agent's", ModeAcceptEdits, nil, nil, nil, file("write", ".claude/settings.json"), Ask, false},
+		{"acceptEdits asks below a directory", ModeAcceptEdits, nil, nil, nil, file("edit", "sub/.Codex/config.toml"), Ask, false},
+		{"acceptEdits edits what is called alike", ModeAcceptEdits, nil, nil, nil, file("edit", "a.claude/.codexrc"), Allow, false},
+		{"acceptEdits asks by rule no more", ModeAcceptEdits, []string{"Edit(.claude/**)"}, nil, nil, file("edit", ".claude/a"), Allow, false},
 		{"what a server says is read-only asks", ModeDefault, nil, nil, nil, hinted, Ask, false},
 		{"it asks where edits are accepted", ModeAcceptEdits, nil, nil, nil, hinted, Ask, false},
 		{"it asks in plan mode", ModePlan, nil, nil, nil, hinted, Ask, false},
@@ -83,6 +89,33 @@ func TestOrder(t *testing.T) {
 				t.Error("a denial without a reason")
 			}
 		})
+	}
+}
+
+// What was named as hooks or config is asked about where edits are accepted,
+// whatever link leads to it.
+func TestGuard(t *testing.T) {
+	dir := t.TempDir()
+	real, link := filepath.Join(dir, "real.json"), filepath.Join(dir, "link.json")
+	if err := os.WriteFile(real, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	named := link
+	if err := os.Symlink(real, link); err != nil {
+		named = real
+	}
+	r := mustRules(t, nil, nil, nil)
+	r.Guard("", filepath.Join(dir, "plugin"), named)
+	for name, want := range map[string]Decision{
+		"real.json": Ask, filepath.Base(named): Ask, "plugin/hooks/hooks.json": Ask, "plugin": Ask, "plugins": Allow, "other.json": Allow, "sub/real.json": Allow,
+	} {
+		c := file("write", filepath.Join(dir, filepath.FromSlash(name)))
+		if got := r.Decide(ModeAcceptEdits, c); got.Decision != want {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if got := r.Decide(ModeBypass, c); got.Decision != Allow {
+			t.Errorf("%s, where nothing is asked: %+v", name, got)
+		}
 	}
 }
 
