@@ -63,7 +63,8 @@ type Config struct {
 	HTTPClient *http.Client
 	// IdleTimeout is the longest silence of a stream, two minutes by default; any
 	// bytes count as activity, comments included: DeepSeek sends them while a
-	// request waits for its turn. It also bounds the wait for the answer's head.
+	// request waits for its turn. It also bounds the wait for the answer's head. Of
+	// keep-alives alone there may be three times as much, and 15 minutes at least.
 	IdleTimeout time.Duration
 	// MaxTokens bounds the output of requests that set no bound.
 	MaxTokens int64

@@ -220,7 +220,10 @@ func (e *Endpoint) NoKey() *model.Error {
 	return model.Errorf(model.KindAuth, "no API key for %s: set %s, or run: acp-agent login", e.Name, e.KeyName)
 }
 
-func (e *Endpoint) idleError() *model.Error {
+func (e *Endpoint) idleError(w *watch) *model.Error {
+	if w.pinged() {
+		return model.Errorf(model.KindTimeout, "%s sent nothing but keep-alives for %s", e.Name, w.quiet)
+	}
 	return model.Errorf(model.KindTimeout, "%s sent nothing for %s", e.Name, e.Idle)
 }
 

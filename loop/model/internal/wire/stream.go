@@ -98,7 +98,7 @@ func (e *Endpoint) Stream(ctx context.Context, post func(context.Context) (*http
 		}
 		if err != nil {
 			if idled(rctx) {
-				err = e.idleError()
+				err = e.idleError(w)
 			}
 			fail(err)
 			return
@@ -146,6 +146,9 @@ func (d *decoder) run(h http.Header) {
 			d.ended(err, h)
 			return
 		}
+		if !keepAlive(name) {
+			d.w.news()
+		}
 		if !d.event(data, name, cut) {
 			return
 		}
@@ -161,6 +164,10 @@ func (d *decoder) run(h http.Header) {
 		}
 	}
 }
+
+// keepAlive tells an event that says no more than that the server lives, as a
+// comment does: Messages' and some gateways' have these names.
+func keepAlive(name []byte) bool { return string(name) == "ping" || string(name) == "keepalive" }
 
 // event takes the data of one event. That is one JSON text; servers that leave
 // out the blank line between events make it several. It reports whether the
@@ -217,7 +224,7 @@ func (d *decoder) ended(err error, h http.Header) {
 	case d.a.Whole():
 		d.end()
 	case d.idle():
-		d.fail(d.e.idleError())
+		d.fail(d.e.idleError(d.w))
 	case errors.Is(err, ErrEventTooLong):
 		d.fail(model.Errorf(model.KindMalformed, "%s answered unreadably: %w", d.e.Name, err))
 	case errors.Is(err, io.EOF):
@@ -248,7 +255,7 @@ func (d *decoder) plain(h http.Header) {
 		return
 	}
 	if err != nil && d.idle() {
-		d.fail(d.e.idleError())
+		d.fail(d.e.idleError(d.w))
 		return
 	}
 	if !d.event(body, nil, err != nil || len(body) > maxPlainBody) {

@@ -29,7 +29,7 @@ type Endpoint struct {
 	Name, Host string
 	// KeyName is the environment variable that errors tell people to set.
 	KeyName string
-	// Idle is the longest silence.
+	// Idle is the longest silence; quietTime says how long keep-alives are heard.
 	Idle time.Duration
 	// Now tells the time, for Retry-After.
 	Now func() time.Time
@@ -146,21 +146,44 @@ func (z *lazyGzip) Read(p []byte) (int, error) {
 // errIdle is the cause with which a silent stream is cancelled.
 var errIdle = errors.New("the stream was silent for too long")
 
-// watch cancels a request when one wait lasts too long. Only waiting for the
-// provider counts, not the time that the consumer takes between two chunks.
+// watch cancels a request when one wait lasts too long, or when nothing but
+// keep-alives has come for too long. Only waiting for the provider counts, not the
+// time that the consumer takes between two chunks.
 type watch struct {
 	timer *time.Timer
 	limit time.Duration
+	// quiet is how long there may be nothing but keep-alives, waited how long there
+	// has been since the last news, since when the wait that goes on has lasted.
+	quiet, waited time.Duration
+	since         time.Time
 }
 
 func newWatch(limit time.Duration, expire func()) *watch {
 	t := time.AfterFunc(limit, expire)
 	t.Stop()
-	return &watch{timer: t, limit: limit}
+	return &watch{timer: t, limit: limit, quiet: quietTime(limit)}
 }
 
-func (w *watch) arm()    { w.timer.Reset(w.limit) }
-func (w *watch) disarm() { w.timer.Stop() }
+// quietTime is how long a provider that says that it is alive may say nothing
+// else, where it may be silent for idle. DeepSeek lets a request wait for ten
+// minutes in that way and then ends it (api-docs.deepseek.com, rate limit).
+func quietTime(idle time.Duration) time.Duration { return max(3*idle, 15*time.Minute) }
+
+func (w *watch) arm() {
+	w.since = time.Now()
+	w.timer.Reset(min(w.limit, max(w.quiet-w.waited, 0)))
+}
+
+func (w *watch) disarm() {
+	w.timer.Stop()
+	w.waited += time.Since(w.since)
+}
+
+// news: what came was more than a keep-alive.
+func (w *watch) news() { w.waited = 0 }
+
+// pinged reports whether it was keep-alives alone that came for too long.
+func (w *watch) pinged() bool { return w.waited >= w.quiet }
 
 // watched arms the watch around each read.
 type watched struct {

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -348,12 +349,19 @@ type pause struct {
 // Ended that makes the answer whole where the wire has an end mark of its own, too.
 func (w *Wire) Silence(t *testing.T, whole string) {
 	begun := Collect(w.Decode(strings.NewReader(w.Begun))).Text()
-	hour := append([]string{w.Begun}, strings.Split(strings.Repeat(": keep-alive\n\n|", 60), "|")[:60]...)
+	// alive is a keep-alive each minute, as DeepSeek sends them for up to ten.
+	alive := func(minutes int) []string {
+		return append([]string{w.Begun}, slices.Repeat([]string{": keep-alive\n\n"}, minutes)...)
+	}
+	pings := append([]string{w.Begun}, slices.Repeat([]string{"event: ping\ndata: {\"type\":\"ping\"}\n\n"}, 30)...)
 	tests := []pause{
 		{"no head", true, nil, 0, "", 120 * time.Second},
 		{"nothing", false, nil, 0, "", 120 * time.Second},
 		{"stall after text", false, []string{w.Begun}, 0, begun, 120 * time.Second},
-		{"an hour, but alive", false, append(hour, w.Ended), time.Minute, w.Answer, 61*time.Minute + 100*time.Millisecond},
+		{"ten minutes, but alive", false, append(alive(10), w.Ended), time.Minute, w.Answer, 11*time.Minute + 100*time.Millisecond},
+		{"alive and no more", false, alive(600), time.Minute, begun, 15 * time.Minute},
+		{"alive before the first word", false, alive(600)[1:], time.Minute, "", 15 * time.Minute},
+		{"pings and no more", false, pings, time.Minute, begun, 15 * time.Minute},
 		{"open after the end", false, []string{w.Begun + w.Ended}, 0, w.Answer, 100 * time.Millisecond},
 	}
 	if whole != "" {
@@ -366,7 +374,9 @@ func (w *Wire) Silence(t *testing.T, whole string) {
 					if i > 0 {
 						<-time.After(tt.every)
 					}
-					_, _ = io.WriteString(pw, s)
+					if _, err := io.WriteString(pw, s); err != nil {
+						return
+					}
 				}
 			}
 			w.piped(t, tt.hold, write, func(t *testing.T, c model.Client) {
@@ -384,6 +394,7 @@ func (w *Wire) Silence(t *testing.T, whole string) {
 				if took := time.Since(start); took != tt.took {
 					t.Errorf("took %s, want %s", took, tt.took)
 				}
+				<-time.After(tt.every) // the server notices that nobody reads
 			})
 		})
 	}
