@@ -23,4 +23,9 @@ func TestHookNoticesAreOneAFile(t *testing.T) {
 	if got = s.notices(); len(got) != 1 || got[0].Text != "Hooks: /a.json: hooks.N: new" {
 		t.Errorf("again: %+v", got)
 	}
+	// What a repository puts there is shown, not obeyed.
+	s.problems = []hooks.Problem{{File: "/c\x1b[2K.json", Where: "hooks.X\nY", Text: "\u202eno"}}
+	if got = s.notices(); len(got) != 1 || got[0].Text != `Hooks: /c\x1b[2K.json: hooks.X`+"\n    "+`Y: \u202eno` {
+		t.Errorf("%q", got)
+	}
 }

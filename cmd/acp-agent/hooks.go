@@ -198,13 +198,13 @@ func (s *sessionHooks) notices() []session.Notice {
 		if faults[p.File] == nil {
 			files = append(files, p.File)
 		}
-		faults[p.File] = append(faults[p.File], strings.TrimPrefix(p.String(), p.File+": "))
+		faults[p.File] = append(faults[p.File], hooks.Visible(strings.TrimPrefix(p.String(), p.File+": ")))
 	}
 	var out []session.Notice
 	for _, file := range files {
-		text := "Hooks: " + file + ": " + faults[file][0]
+		text := "Hooks: " + hooks.Visible(file) + ": " + faults[file][0]
 		if len(faults[file]) > 1 {
-			text = "Hooks: " + file + ":\n- " + strings.Join(faults[file], "\n- ")
+			text = "Hooks: " + hooks.Visible(file) + ":\n- " + strings.Join(faults[file], "\n- ")
 		}
 		out = append(out, session.Notice{Severity: "warning", Text: text, Source: session.Source{Kind: session.SourceAgent}})
 	}

@@ -181,6 +181,7 @@ type search struct {
 	usual     bool        // it is ~/.claude
 	seen      map[string]bool
 	files     []*File
+	ranked    []*File // settings
 	problems  []hooks.Problem
 }
 

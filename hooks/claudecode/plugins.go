@@ -98,7 +98,7 @@ func (e enabling) offBy(id string) *hooks.Handler {
 // > local > project > user, a later file of one layer over an earlier one.
 func (s *search) enabled() map[string]enabling {
 	out := map[string]enabling{}
-	for _, f := range byPrecedence(s.files) {
+	for _, f := range s.settings() {
 		for id, on := range f.Enabled {
 			e := out[id]
 			e.on, e.by, e.file = on, f.Layer, f.Path
@@ -210,7 +210,7 @@ type looseDir struct {
 func (s *search) looseDirs() []looseDir {
 	var out []looseDir
 	dirs, _ := s.o.Env.Get("CLAUDE_CODE_PLUGIN_DIRS")
-	for _, f := range byPrecedence(s.files) {
+	for _, f := range s.settings() {
 		if v, ok := f.Env["CLAUDE_CODE_PLUGIN_DIRS"]; ok && !f.Layer.NeedsTrust() {
 			dirs = v
 		}
@@ -305,6 +305,15 @@ func (s *search) plugin(p *Plugin, layer hooks.Layer, offBy *hooks.Handler) {
 	s.problems = append(s.problems, inline.problems...)
 }
 
+// settings are the files that have a say in what else is read, by precedence. All
+// of them are there before the first plugin is, of which there may be many.
+func (s *search) settings() []*File {
+	if s.ranked == nil {
+		s.ranked = byPrecedence(s.files)
+	}
+	return s.ranked
+}
+
 // options are the answers of the administrator and the person, and the manifest's
 // defaults where there is none. Those that are kept in a key chain are not known
 // here.
@@ -315,7 +324,7 @@ func (s *search) options(id string, m *manifest) map[string]string {
 			out[name] = optionText(c.Default)
 		}
 	}
-	for _, f := range byPrecedence(s.files) {
+	for _, f := range s.settings() {
 		maps.Copy(out, f.Options[id])
 	}
 	return out
