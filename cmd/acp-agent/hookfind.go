@@ -22,12 +22,14 @@ type foundHooks struct {
 	watch  *hooks.Watch
 	// sources are Claude Code's names for where files belong, by path.
 	sources map[string]string
+	// vouched: the state directory lies in the project, which could vouch for itself.
+	vouched bool
 }
 
 // findHooks looks for the files and notes in watch what it has looked at. commands
 // are the command files whose hooks count.
 func findHooks(cfg *config.Config, cwd string, commands []claudecode.CommandFile, watch *hooks.Watch) *foundHooks {
-	f := &foundHooks{watch: watch, sources: map[string]string{}}
+	f := &foundHooks{watch: watch, sources: map[string]string{}, vouched: stateInProject(cfg, cwd)}
 	var more []hooks.Problem
 	f.claude, f.faults = claudecode.Discover(claudecode.DiscoverOptions{
 		Env: hooks.Environ(cfg.HookEnviron()), Cwd: cwd, Home: cfg.Home(), ConfigDir: cfg.Hooks.ClaudeDir,

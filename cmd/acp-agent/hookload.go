@@ -63,7 +63,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
 	})
 	cx, more := codex.New(codex.Options{Files: l.codex, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
 	l.problems = slices.Concat(l.faults, more)
-	trust, more := trustStore(cfg, cwd)
+	trust, more := l.trustStore(cfg)
 	l.problems = append(l.problems, more...)
 	l.set = hooks.NewEngine(hooks.Options{
 		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: trust, Watch: l.watch,
@@ -74,11 +74,11 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
 
 // trustStore is where the person's decisions are kept. One that lies in the
 // project is the repository's word: it could vouch for itself.
-func trustStore(cfg *config.Config, cwd string) (*hooks.Trust, []hooks.Problem) {
+func (f *foundHooks) trustStore(cfg *config.Config) (*hooks.Trust, []hooks.Problem) {
 	if cfg.StateDir == "" {
 		return nil, nil
 	}
-	if stateInProject(cfg, cwd) {
+	if f.vouched {
 		return nil, []hooks.Problem{{File: cfg.StateDir, Text: "the state directory lies in this project, whose repository could vouch for its own hooks there: what is trusted is neither read nor kept; name another with --state-dir"}}
 	}
 	return hooks.OpenTrust(cfg.StateDir), nil

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"sync"
 )
 
 // buildVersion is set by -ldflags "-X main.buildVersion=1.2.3" in a release build.
@@ -11,7 +12,8 @@ var buildVersion string
 
 // version is the program's version: the release's, the module's when it
 // was installed by `go install`, else 0.0.0 with the commit it was built from.
-func version() string {
+// What the build says of itself is read once: each session names the version.
+var version = sync.OnceValue(func() string {
 	if buildVersion != "" {
 		return buildVersion
 	}
@@ -32,7 +34,7 @@ func version() string {
 		}
 	}
 	return "0.0.0-dev" + rev + dirty
-}
+})
 
 // versionCmd is acp-agent version.
 type versionCmd struct{}

@@ -179,6 +179,7 @@ type search struct {
 	config    string      // the person's directory
 	userLayer hooks.Layer // of what is in it
 	usual     bool        // it is ~/.claude
+	links     hooks.Links
 	seen      map[string]bool
 	files     []*File
 	ranked    []*File // settings
@@ -205,10 +206,7 @@ func (s *search) add(path string, f *File, must bool) bool {
 
 // first reports whether no other name has led to the file yet.
 func (s *search) first(path string) bool {
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = filepath.Clean(path)
-	}
+	real := s.links.Real(path)
 	if s.seen[real] {
 		return false
 	}

@@ -76,6 +76,7 @@ type finder struct {
 	watch    *hooks.Watch
 	files    []File
 	problems []hooks.Problem
+	links    hooks.Links
 	real     map[string]bool
 	// plugins are the user's [plugins], by id.
 	plugins map[string]bool
@@ -171,10 +172,7 @@ func (d *finder) read(path string, layer hooks.Layer) (*File, []byte) {
 		path = abs
 	}
 	f := File{Path: path, Layer: layer, managed: layer == hooks.LayerManaged || layer == hooks.LayerSystem}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		real = path
-	}
+	real := d.links.Real(path)
 	if d.real[real] {
 		return nil, nil
 	}
