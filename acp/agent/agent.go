@@ -100,54 +100,46 @@ type Agent struct {
 	closing   bool
 	signedOut bool
 
-	// opening has a lock for each session that is being loaded or deleted.
-	opening keyedLock
+	// opening has those who open, close or delete a session take turns.
+	opening keyedQueue
 	// loading counts the loads and resumes of a session that have not ended; mu
 	// guards it.
 	loading map[string]int
 	ctx     context.Context
 }
 
-// keyedLock is a lock for each of any number of keys.
-type keyedLock struct {
-	mu   sync.Mutex
-	held map[string]chan struct{}
+// keyedQueue has those who ask for a key take turns, in the order in which they
+// asked: asked on the goroutine that reads the connection, that is the order of the
+// wire.
+type keyedQueue struct {
+	mu sync.Mutex
+	// last is closed when the newest of a key is done.
+	last map[string]chan struct{}
 }
 
-// lock waits for the key's lock and returns its unlock.
-func (k *keyedLock) lock(key string) func() {
-	for {
-		unlock, ok := k.tryLock(key)
-		if ok {
-			return unlock
+// join asks for a key. wait returns when it is the caller's turn; then done is called,
+// once.
+func (q *keyedQueue) join(key string) (wait, done func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.last == nil {
+		q.last = map[string]chan struct{}{}
+	}
+	before, own := q.last[key], make(chan struct{})
+	q.last[key] = own
+	wait = func() {
+		if before != nil {
+			<-before
 		}
-		k.mu.Lock()
-		wait := k.held[key]
-		k.mu.Unlock()
-		if wait != nil {
-			<-wait
+	}
+	return wait, func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.last[key] == own {
+			delete(q.last, key)
 		}
+		close(own)
 	}
-}
-
-// tryLock takes the key's lock where it is free.
-func (k *keyedLock) tryLock(key string) (unlock func(), ok bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.held == nil {
-		k.held = map[string]chan struct{}{}
-	}
-	if k.held[key] != nil {
-		return nil, false
-	}
-	done := make(chan struct{})
-	k.held[key] = done
-	return func() {
-		k.mu.Lock()
-		delete(k.held, key)
-		k.mu.Unlock()
-		close(done)
-	}, true
 }
 
 // live is a session that is active on this connection.

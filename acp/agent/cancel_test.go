@@ -232,3 +232,32 @@ func TestSentWithALoad(t *testing.T) {
 		})
 	}
 }
+
+// Loads and closes that are sent without waiting take effect in the order of the
+// wire, also of a session that is active already.
+func TestLoadsAndClosesInOrder(t *testing.T) {
+	for range 20 {
+		bubble(t, options{}, func(r *rig) {
+			id := r.open()
+			r.say(id, "hi", acp.StopReasonEndTurn)
+			load := &acp.LoadSessionRequest{SessionID: id, Cwd: r.dir}
+			var sent []*acptest.Pending
+			for range 3 {
+				sent = append(
+					sent, r.Go(acp.MethodSessionLoad, load),
+					r.Go(acp.MethodSessionClose, &acp.CloseSessionRequest{SessionID: id}),
+				)
+			}
+			sent = append(sent, r.Go(acp.MethodSessionLoad, load))
+			for _, q := range sent {
+				if err := q.Wait(r.t.Context(), nil); err != nil {
+					t.Error(err)
+				}
+			}
+			if n := len(r.build.params) - r.build.closed; n != 1 {
+				t.Errorf("%d sessions are open", n)
+			}
+			r.say(id, "again", acp.StopReasonEndTurn)
+		})
+	}
+}

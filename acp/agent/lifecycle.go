@@ -209,18 +209,16 @@ func (a *Agent) startLoad(id string) (begin func() (end func())) {
 	a.mu.Lock()
 	a.loading[id]++
 	a.mu.Unlock()
-	unlock, held := a.opening.tryLock(id)
+	wait, done := a.opening.join(id)
 	return func() func() {
-		if !held {
-			unlock = a.opening.lock(id)
-		}
+		wait()
 		return func() {
 			a.mu.Lock()
 			if a.loading[id]--; a.loading[id] == 0 {
 				delete(a.loading, id)
 			}
 			a.mu.Unlock()
-			unlock()
+			done()
 		}
 	}
 }
@@ -354,34 +352,36 @@ func storeError(id, doing string, err error) error {
 	return acp.InternalError(fmt.Sprintf("%s session %s: %v", doing, id, err))
 }
 
-func (a *Agent) forget(id string) {
+// forget takes a session from those that are active; nil when it is none.
+func (a *Agent) forget(id string) *live {
 	a.mu.Lock()
+	defer a.mu.Unlock()
+	l := a.sessions[id]
 	delete(a.sessions, id)
-	a.mu.Unlock()
+	return l
 }
 
+// closeSession closes what a load that came before on the wire opens, too, and has
+// ended the session before a load that comes after begins.
 func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (func() (*acp.CloseSessionResponse, error), error) {
-	l, _ := a.session(p.SessionID)
 	a.mu.Lock()
 	loading := a.loading[p.SessionID] > 0
+	l := a.sessions[p.SessionID]
+	if !loading { // what is being loaded again is the load's until that has ended
+		delete(a.sessions, p.SessionID)
+	}
 	a.mu.Unlock()
 	if l == nil && !loading {
 		return nil, nil // closing what is not open: there is nothing left to do
 	}
-	a.forget(p.SessionID)
-	// Taken here where it is free: a load that follows on the wire then waits
-	// until the log has been closed.
-	unlock, held := a.opening.tryLock(p.SessionID)
+	wait, done := a.opening.join(p.SessionID)
 	return func() (*acp.CloseSessionResponse, error) {
-		if !held {
-			unlock = a.opening.lock(p.SessionID)
-		}
-		defer unlock()
-		if l == nil { // a load that came before has ended now
-			if l, _ = a.session(p.SessionID); l == nil {
+		wait()
+		defer done()
+		if loading {
+			if l = a.forget(p.SessionID); l == nil {
 				return nil, nil
 			}
-			a.forget(p.SessionID)
 		}
 		if err := a.end(ctx, l); err != nil {
 			return nil, acp.InternalError(err.Error())
@@ -391,11 +391,11 @@ func (a *Agent) closeSession(ctx context.Context, p *acp.CloseSessionRequest) (f
 }
 
 func (a *Agent) deleteSession(ctx context.Context, p *acp.DeleteSessionRequest) (func() (*acp.DeleteSessionResponse, error), error) {
+	wait, done := a.opening.join(p.SessionID)
 	return func() (*acp.DeleteSessionResponse, error) {
-		unlock := a.opening.lock(p.SessionID)
-		defer unlock()
-		if l, err := a.session(p.SessionID); err == nil {
-			a.forget(p.SessionID)
+		wait()
+		defer done()
+		if l := a.forget(p.SessionID); l != nil {
 			if err := a.end(ctx, l); err != nil {
 				a.cfg.Log.Warn("closing a session that is deleted", "session", p.SessionID, "error", err)
 			}
