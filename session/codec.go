@@ -82,10 +82,44 @@ func appendData(dst []byte, d Data) ([]byte, error) {
 			return dst, err
 		}
 		if d.Meta != nil {
-			if err := w.value("meta", d.Meta); err != nil {
+			if err := w.meta(d.Meta); err != nil {
 				return dst, err
 			}
 		}
+		return append(w.dst, '}'), nil
+	case *StepStart:
+		return appendStep(dst, d.Turn, d.Step), nil
+	case *StepEnd:
+		return appendStep(dst, d.Turn, d.Step), nil
+	case *RequestSent:
+		w := objectWriter{dst: append(dst, '{')}
+		w.int("turn", int64(d.Turn))
+		w.int("step", int64(d.Step))
+		w.int("attempt", int64(d.Attempt))
+		w.str("digest", d.Digest)
+		w.optStr("messageId", d.MessageID)
+		return append(w.dst, '}'), nil
+	case *ToolCall:
+		w := objectWriter{dst: append(dst, '{')}
+		w.int("turn", int64(d.Turn))
+		w.int("step", int64(d.Step))
+		w.str("callId", d.CallID)
+		w.str("name", d.Name)
+		w.str("arguments", d.Arguments)
+		if err := w.optRaw("input", d.Input); err != nil {
+			return dst, err
+		}
+		return append(w.dst, '}'), nil
+	case *UsageReport:
+		if d.Cost != 0 {
+			break // how a fraction is written is encoding/json's business
+		}
+		w := objectWriter{dst: append(dst, '{')}
+		w.int("turn", int64(d.Turn))
+		w.int("step", int64(d.Step))
+		w.usage("usage", &d.Usage)
+		w.optInt("window", d.Window)
+		w.optStr("currency", d.Currency)
 		return append(w.dst, '}'), nil
 	case *TodoWrite:
 		// A list is never null in the log, whoever left it nil.
@@ -111,9 +145,7 @@ func appendAssistant(dst []byte, d *AssistantMessage) ([]byte, error) {
 		return dst, err
 	}
 	if d.Usage != nil {
-		if err := w.value("usage", d.Usage); err != nil {
-			return dst, err
-		}
+		w.usage("usage", d.Usage)
 	}
 	w.optStr("stop", string(d.Stop))
 	if d.Interrupted {
@@ -150,19 +182,74 @@ func appendMessage(w objectWriter, content []Block, src Source, meta json.RawMes
 	if w.dst, err = appendBlocks(w.dst, content); err != nil {
 		return nil, err
 	}
-	body, err := encode(src)
-	if err != nil {
+	w.source("source", &src)
+	if err := w.optRaw("meta", meta); err != nil {
 		return nil, err
 	}
-	w.key("source")
-	w.dst = append(w.dst, body...)
-	if len(meta) > 0 {
-		w.key("meta")
-		if w.dst, err = appendRaw(w.dst, meta); err != nil {
-			return nil, err
-		}
-	}
 	return append(w.dst, '}'), nil
+}
+
+func appendStep(dst []byte, turn, step int) []byte {
+	w := objectWriter{dst: append(dst, '{')}
+	w.int("turn", int64(turn))
+	w.int("step", int64(step))
+	return append(w.dst, '}')
+}
+
+// source writes a Source, usage a Usage and meta a ToolMeta, as encoding/json has
+// them: there is one in nearly every line.
+func (w *objectWriter) source(k string, s *Source) {
+	w.key(k)
+	in := objectWriter{dst: append(w.dst, '{')}
+	in.str("kind", s.Kind)
+	in.optStr("name", s.Name)
+	in.optStr("event", s.Event)
+	in.optStr("handler", s.Handler)
+	in.optStr("callId", s.CallID)
+	in.optStr("provider", s.Provider)
+	in.optStr("model", s.Model)
+	w.dst = append(in.dst, '}')
+}
+
+func (w *objectWriter) usage(k string, u *Usage) {
+	w.key(k)
+	in := objectWriter{dst: append(w.dst, '{')}
+	in.int("inputTokens", u.InputTokens)
+	in.int("outputTokens", u.OutputTokens)
+	in.optInt("cacheReadTokens", u.CacheReadTokens)
+	in.optInt("cacheWriteTokens", u.CacheWriteTokens)
+	in.optInt("reasoningTokens", u.ReasoningTokens)
+	w.dst = append(in.dst, '}')
+}
+
+func (w *objectWriter) meta(m *ToolMeta) error {
+	if len(m.Diffs) > 0 || m.ExitCode != nil {
+		return w.value("meta", m)
+	}
+	w.key("meta")
+	in := objectWriter{dst: append(w.dst, '{')}
+	if len(m.Locations) > 0 {
+		in.key("locations")
+		in.dst = append(in.dst, '[')
+		for i := range m.Locations {
+			if i > 0 {
+				in.dst = append(in.dst, ',')
+			}
+			at := objectWriter{dst: append(in.dst, '{')}
+			at.str("path", m.Locations[i].Path)
+			at.optInt("line", int64(m.Locations[i].Line))
+			in.dst = append(at.dst, '}')
+		}
+		in.dst = append(in.dst, ']')
+	}
+	in.optInt("durationMs", m.DurationMs)
+	if err := in.optRaw("response", m.Response); err != nil {
+		return err
+	}
+	in.optStr("terminalId", m.TerminalID)
+	in.optStr("notRun", m.NotRun)
+	w.dst = append(in.dst, '}')
+	return nil
 }
 
 func appendBlocks(dst []byte, blocks []Block) ([]byte, error) {

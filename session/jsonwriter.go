@@ -1,6 +1,7 @@
 package session
 
 import (
+	"encoding/json"
 	"strconv"
 
 	"acp-agent/internal/jsonstring"
@@ -38,6 +39,23 @@ func (w *objectWriter) optStr(k, v string) {
 func (w *objectWriter) int(k string, v int64) {
 	w.key(k)
 	w.dst = strconv.AppendInt(w.dst, v, 10)
+}
+
+func (w *objectWriter) optInt(k string, v int64) {
+	if v != 0 {
+		w.int(k, v)
+	}
+}
+
+// optRaw writes JSON that somebody else wrote.
+func (w *objectWriter) optRaw(k string, raw json.RawMessage) error {
+	if len(raw) == 0 {
+		return nil
+	}
+	w.key(k)
+	var err error
+	w.dst, err = appendRaw(w.dst, raw)
+	return err
 }
 
 func (w *objectWriter) bool(k string, v bool) {
