@@ -76,7 +76,7 @@ var handMade = []string{
 	"SessionConfigSelectOptions", "Error", "ErrorCode", "RequestId", "AvailableCommandInput", "IdleStateUpdate",
 }
 
-// Members that the copy of the schema lacks, from the facts about the newest one.
+// Members that the copy of the schema lacks and a newer one has.
 var ahead = map[string][]string{"PlanMarkdown": {"path"}}
 
 func loadDefs(t testing.TB) map[string]*def {

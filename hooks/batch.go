@@ -113,8 +113,7 @@ func (b *batch) runAll(ctx context.Context) *Outcome {
 	return out
 }
 
-// cancelled is the outcome after ctx has ended: what was said no longer counts
-// (reference fault 9.1 #2).
+// cancelled is the outcome after ctx has ended: what was said no longer counts.
 func (b *batch) cancelled() *Outcome {
 	out := &Outcome{}
 	for _, e := range b.entries {

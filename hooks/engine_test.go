@@ -215,7 +215,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Reference fault 9.1 #2: what hooks say after a cancel counts for nothing.
+// What hooks say after a cancel counts for nothing.
 func TestCancelledOutcome(t *testing.T) {
 	cc, _, set := newFakes()
 	ctx, cancel := context.WithCancel(t.Context())

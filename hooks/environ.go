@@ -50,8 +50,7 @@ func (e Environ) Set(key, value string) Environ {
 
 // WithShellLevel sets SHLVL to at least 1. A bash that finds itself at level 1
 // and its stdin a socket, or (Debian's) SSH_CLIENT set, takes itself for a
-// remote login and reads ~/.bashrc, whose output would spoil the hook's stdout
-// (reference fault 9.1 #10).
+// remote login and reads ~/.bashrc, whose output would spoil the hook's stdout.
 func (e Environ) WithShellLevel() Environ {
 	if v, ok := e.Get("SHLVL"); ok {
 		if n, err := strconv.Atoi(v); err == nil && n >= 1 {

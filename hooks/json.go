@@ -120,7 +120,7 @@ func AppendJSON(dst []byte, raw json.RawMessage) []byte {
 }
 
 // EscapeASCII rewrites JSON text so that it holds ASCII only. It is for hooks
-// that decode stdin with a locale's code page (facts, claude-plugins-official#4104).
+// that decode stdin with a locale's code page (claude-plugins-official#4104).
 func EscapeASCII(b []byte) []byte {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); {

@@ -20,7 +20,7 @@ const (
 	MaxOutput = 20 << 20
 	// WaitDelay is how long after the hook's own exit its streams may stay open:
 	// a process that it left behind may hold them. Both vendors wait for the end
-	// and their users suffer (ACP, documentation against schema, claude-code#77078 and 75).
+	// and their users suffer (claude-code#77078, claude-remember#646).
 	WaitDelay = time.Second
 	// maxFirstLine bounds the look-out for a detaching first line.
 	maxFirstLine = 4096
@@ -28,11 +28,11 @@ const (
 
 // RunProcess runs a command hook to its end. It returns when the hook's own
 // process has exited and its streams are read, or they were given up after
-// WaitDelay; when the time limit or ctx ended it, with its process group
-// killed (procgroup); or when it detached itself. bg bounds the life of a detached one.
+// WaitDelay; when the time limit or ctx ended it, with its process group killed
+// (procgroup); or when it detached itself. bg bounds the life of a detached one.
 //
 // Payloads go through stdin only: the size of argv and of an environment
-// variable is limited (cursor#4039, 79). A hook that does not read them is no
+// variable is limited (cursor#4039). A hook that does not read them is no
 // error. What the hook leaves running after a success lives on, and its output
 // is drained for as long as it holds the pipe, so that it does not die of
 // SIGPIPE.

@@ -283,7 +283,7 @@ func TestOwnSessionAndDescriptors(t *testing.T) {
 	}
 }
 
-// Reference fault 9.1 #10: with a socket for stdin, or Debian's SSH_CLIENT, a
+// With a socket for stdin, or Debian's SSH_CLIENT, a
 // bash at level 1 reads ~/.bashrc.
 func TestBashReadsNoProfile(t *testing.T) {
 	bash, ok := Environ(testEnv).LookPath("bash")

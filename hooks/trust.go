@@ -16,10 +16,10 @@ import (
 )
 
 // A repository must not be able to run commands on the machine of whoever opens
-// it (README, What a hook answer becomes). So a handler of a project layer runs only once the
-// person has trusted exactly its content: a hash over event, matcher and the
-// handler as written, per project directory. Codex does the same (Codex 0.171.0, config and trust);
-// Claude Code trusts a folder as a whole, and in -p everything.
+// it (README, Security). So a handler of a project layer runs only once the person
+// has trusted exactly its content: a hash over event, matcher and the handler as
+// written, per project directory. Codex does the same (Codex 0.171.0, config and
+// trust); Claude Code trusts a folder as a whole, and in -p everything.
 //
 // What is not covered: the content of scripts that a command names. Trusting
 // `bash check.sh` trusts what check.sh will say tomorrow, as with any build.

@@ -342,7 +342,7 @@ func (r *reading) replaceOutput() {
 }
 
 // remarks names members that people expect something of and that do nothing
-// (claude-plugins-official#1788, 29).
+// (claude-plugins-official#1788).
 func (r *reading) remarks() {
 	for _, key := range []string{"additionalContext", "permissionDecision", "updatedInput"} {
 		if _, ok := r.out.top[key]; ok {

@@ -130,7 +130,7 @@ func toolPayloads(add func(name string, ev hooks.Event, change func(*hooks.Call)
 }
 
 // TestPayloadGoldens pins the payload of every event byte by byte: key order,
-// compact, raw UTF-8, final newline (Claude Code hooks reference, common fields, 1.3, 1.5, 7.2, Appendix B).
+// compact, raw UTF-8, final newline (Claude Code hooks reference, common fields and events).
 func TestPayloadGoldens(t *testing.T) {
 	d := New(Config{})
 	var got bytes.Buffer

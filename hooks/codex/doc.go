@@ -10,16 +10,17 @@
 // released 0.171.0 binary (testdata/observed.jsonl holds 68 of them, and
 // TestObserved replays every one), the JSON schemas which that binary carries
 // (testdata/schemas), and the public source of August 2026 where the first two
-// are silent. Comments name the section of the notes that these were written
-// down in, as "Codex 0.171.0, output".
+// are silent. A comment that says "Codex 0.171.0, output" stands for what was
+// found in them about that subject; "public configs" for what is common in the
+// hook files that people have published.
 //
-//	Codex 0.171.0, events  events and payloads      payload.go, appendix A for the key order
-//	Codex 0.171.0, matchers  matchers                 matcher.go
-//	Codex 0.171.0, handlers  handlers, strictness     config.go, toml.go, node.go
-//	Codex 0.171.0, config and trust  files, layers, trust     discover.go, layers.go, trust.go
-//	Codex 0.171.0, output  answers                  decode.go, wire.go, spill.go
-//	Codex 0.171.0, execution  processes                dialect.go
-//	public configs    seen in the wild         tools.go, patch.go
+//	events            payload.go; the order of keys is that of observed payloads
+//	matchers          matcher.go
+//	handlers          config.go, toml.go, node.go
+//	config and trust  discover.go, layers.go, trust.go
+//	output            decode.go, wire.go, spill.go
+//	execution         dialect.go
+//	public configs    tools.go, patch.go
 //
 // # What differs from the vendor on purpose
 //

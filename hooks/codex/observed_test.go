@@ -41,11 +41,11 @@ var differences = map[string]struct {
 	"st_once":        {verbatimStop, plainStops},
 	"st_loop":        {verbatimStop + "; the cap on repeated stops is the loop's, not the engine's", plainStops},
 	"bg_pipe_to": {
-		"a hook that has printed a whole answer and exited is not waited for because a child holds its stdout, so its block counts (ACP, documentation against schema, claude-remember#646)",
+		"a hook that has printed a whole answer and exited is not waited for because a child holds its stdout, so its block counts (claude-remember#646)",
 		func(r *row) { r.LastRequestItems[2].Output = "b" },
 	},
 	"tr_none": {
-		"the user's own hooks run without a review: only a repository's need trust (README, What a hook answer becomes)",
+		"the user's own hooks run without a review: only a repository's need trust (README, Security)",
 		func(r *row) {
 			r.LastRequestItems = append(r.LastRequestItems, item{Role: "developer", Text: []string{"untrustedhook"}})
 		},
@@ -62,8 +62,8 @@ var differences = map[string]struct {
 }
 
 const (
-	verbatimDenial = "a denial's reason is the tool's result as it is, without \"Command blocked by PreToolUse hook\" round it (README, What a hook answer becomes)"
-	verbatimStop   = "a stop reason is the instruction as it is, without <hook_prompt> round it (README, What a hook answer becomes)"
+	verbatimDenial = "a denial's reason is the tool's result as it is, without \"Command blocked by PreToolUse hook\" round it (README, What differs from the vendors)"
+	verbatimStop   = "a stop reason is the instruction as it is, without <hook_prompt> round it (README, What differs from the vendors)"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 
 // payload writes the stdin of a call's handlers: one line of compact JSON in
 // raw UTF-8 without a line end, the keys in the order in which Codex 0.171.0
-// writes them (Codex 0.171.0, events and appendix A; the schemas say which are required).
+// writes them (Codex 0.171.0, events; the schemas say which are required).
 // Hooks grep this text, so the order and the lack of blanks are part of it.
 func payload(c *hooks.Call) ([]byte, error) {
 	if _, ok := events[c.Event]; !ok {

@@ -34,7 +34,7 @@ func full(e hooks.Event) *hooks.Call {
 	}
 }
 
-// TestPayload pins every byte of every event's payload (appendix A): the order
+// TestPayload pins every byte of every event's payload: the order
 // of the keys, no blanks, no line end.
 func TestPayload(t *testing.T) {
 	const common = `"transcript_path":"P.codex","cwd":"/home/u/proj","hook_event_name":`

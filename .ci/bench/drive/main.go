@@ -57,9 +57,16 @@ type measure struct {
 
 func measures() []measure {
 	return []measure{
-		{"start", (*bench).start}, {"stream", (*bench).stream}, {"many", (*bench).many}, {"long", (*bench).long},
-		{"big", (*bench).big}, {"tools", (*bench).tools}, {"turns", (*bench).longSession}, {"replay", (*bench).replay},
-		{"end", (*bench).end}, {"binary", (*bench).binary},
+		{"start", (*bench).start},
+		{"stream", (*bench).stream},
+		{"many", (*bench).many},
+		{"long", (*bench).long},
+		{"big", (*bench).big},
+		{"tools", (*bench).tools},
+		{"turns", (*bench).longSession},
+		{"replay", (*bench).replay},
+		{"end", (*bench).end},
+		{"binary", (*bench).binary},
 		// Last: ext4 takes long to make files where thousands have just been removed.
 		{"idle", (*bench).idle},
 	}

@@ -12,8 +12,6 @@
 // again or said that one might. So a replay makes the calls that were recorded,
 // no more and no fewer; asking for more is an error of model.KindReplay, and
 // Check says what was left over.
-//
-// Rules and shapes: reference Codex 0.171.0, handlers, 2.5 and 8.3.
 package replay
 
 import (
