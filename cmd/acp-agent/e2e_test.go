@@ -39,16 +39,20 @@ func talkTo(t *testing.T, cmd *exec.Cmd) *acptest.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := cmd.StdoutPipe()
+	// Not cmd.StdoutPipe: Wait closes that under the client, which may still read.
+	out, theirs, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
 	}
+	cmd.Stdout = theirs
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	_ = theirs.Close()
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
+		_ = out.Close()
 	})
 	return acptest.NewClient(t, out, in)
 }
