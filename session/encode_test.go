@@ -55,7 +55,6 @@ func fill(t reflect.Type) []reflect.Value {
 	panic("cannot fill " + t.String())
 }
 
-
 // What is written by hand is what encoding/json writes.
 func TestEncodedByHand(t *testing.T) {
 	for _, d := range []Data{&StepStart{}, &StepEnd{}, &RequestSent{}, &ToolCall{}, &UsageReport{}} {
