@@ -145,10 +145,14 @@ func (t *turn) takeDue(atStop bool) (bool, error) {
 
 // refresh brings the hooks up to date and tells the person what is wrong with
 // their files. It is for the points of a turn at which no hook runs: before a
-// prompt, a model request, a stop.
+// prompt, a model request, a stop. Between two of them at which the owner has
+// waited for nothing, no time has passed.
 func (t *turn) refresh() error {
-	if err := t.reload(); err != nil {
-		return err
+	if t.s.loan.waited {
+		t.s.loan.waited = false
+		if err := t.reload(); err != nil {
+			return err
+		}
 	}
 	return t.notices()
 }

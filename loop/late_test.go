@@ -182,3 +182,30 @@ func TestAsyncTextWhileIdle(t *testing.T) {
 		r.deliver(late("codex", "too late"))
 	})
 }
+
+// Hooks are looked at again at each point of a turn before which it has waited for
+// something, and once where two points follow each other.
+func TestHooksAreLookedAtOncePerWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		look := &fakeTool{name: "look", readOnly: true, run: func(context.Context, *tool.Env, string) tool.Result { return tool.Text("seen") }}
+		r := newRig(t, []tool.Tool{look}, calls(call("a", "look", "{}")), text("ok"), text("fine"))
+		var at []session.Type
+		r.cfg.Reload = func() (Reloaded, bool) {
+			types := r.log.types()
+			at = append(at, types[len(types)-1])
+			return Reloaded{}, false
+		}
+		for _, want := range [][]session.Type{
+			{session.TypeTurnStart, session.TypeStepEnd, session.TypeStepEnd}, // prompt, the request after the tool, stop
+			{session.TypeTurnStart, session.TypeStepEnd},
+		} {
+			at = nil
+			if _, err := r.prompt("go"); err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(at, want) {
+				t.Errorf("looked after %v, want %v", at, want)
+			}
+		}
+	})
+}

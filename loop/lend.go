@@ -23,6 +23,9 @@ type loan struct {
 	ops int
 	// ended is signalled, by the holder, when an operation has ended.
 	ended *sync.Cond
+	// waited: the owner has waited for something since this was last cleared. It
+	// belongs to the state.
+	waited bool
 }
 
 func newLoan() *loan {
@@ -39,7 +42,7 @@ func (l *loan) Unlock() { l.out <- struct{}{} }
 
 // give lends the state. Its result is for take.
 func (l *loan) give() (depth int) {
-	depth = l.ops
+	depth, l.waited = l.ops, true
 	l.Unlock()
 	return depth
 }
@@ -62,7 +65,10 @@ type lease struct {
 }
 
 // lease prepares a wait, which begins with give. The owner calls it.
-func (l *loan) lease() *lease { return &lease{loan: l, depth: l.ops, over: make(chan struct{})} }
+func (l *loan) lease() *lease {
+	l.waited = true
+	return &lease{loan: l, depth: l.ops, over: make(chan struct{})}
+}
 
 // end ends the wait.
 func (w *lease) end() {

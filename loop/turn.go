@@ -157,6 +157,7 @@ func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, err
 		}
 		<-s.owner
 	}()
+	s.loan.waited = true // for this prompt
 	return fn()
 }
 
