@@ -69,7 +69,7 @@ func TestLayoutIsShown(t *testing.T) {
 	_, text, _ := strings.Cut(doc(t, "CONTRIBUTING.md"), "\n## Layout\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	for _, p := range listPackages(t) {
-		if name := path.Base(p.name()) + "/"; !regexp.MustCompile(`(^|\s|/)`+regexp.QuoteMeta(name)+`(\s|$)`).MatchString(text) {
+		if name := path.Base(p.name()) + "/"; !regexp.MustCompile(`(^|\s|/)` + regexp.QuoteMeta(name) + `(\s|$)`).MatchString(text) {
 			t.Errorf("the layout in CONTRIBUTING.md does not show %s", p.name())
 		}
 	}
