@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"sync"
@@ -296,6 +298,43 @@ func TestElicitOutlived(t *testing.T) {
 	}
 }
 
+// While several calls go on it is not known for which of them a server asks: the
+// question names none of them, and ends with the last of them.
+func TestElicitAmongCalls(t *testing.T) {
+	_, tools, p := asking(t, Options{AskForm: true})
+	ctx, cancel := context.WithCancel(soon(t))
+	defer cancel()
+	blocked := make(chan string, 1)
+	started := make(chan struct{})
+	go func() { // ends with the cancel below
+		env := tooltest.Env(t, t.TempDir())
+		env.Elicit, env.CallID = p, "the other"
+		env.Progress = func(tool.Progress) { close(started) }
+		res, err := tools["mcp__a__block"].Run(ctx, env, nil)
+		blocked <- fmt.Sprint(res.IsError, err)
+	}()
+	<-started
+	p.answer = func(ctx context.Context, _ *tool.Elicitation) (tool.ElicitAnswer, error) {
+		cancel()
+		if got := <-blocked; got != "true <nil>" {
+			t.Errorf("the other call: %s", got)
+		}
+		// That the other call has ended does not end the question.
+		return tool.ElicitAnswer{Action: tool.FormDecline}, ctx.Err()
+	}
+	if got, res := p.ask(soon(t), t, tools, "form", "text", "Who?"); res.IsError || got != `{"action":"decline","content":null}` {
+		t.Error(got)
+	}
+	if p.asked[0].CallID != "" {
+		t.Errorf("it was taken to be for %s", p.asked[0].CallID)
+	}
+	p.answer = says(tool.FormDecline, "")
+	p.ask(soon(t), t, tools, "form", "text", "Who?")
+	if p.asked[1].CallID != "call-of-form" {
+		t.Errorf("alone, it was taken to be for %q", p.asked[1].CallID)
+	}
+}
+
 // The clock of a call stands still while the person is asked.
 func TestElicitStopsTheClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -385,5 +424,49 @@ func TestElicitHostile(t *testing.T) {
 	}
 	if got, res := p.ask(soon(t), t, tools, "t"); res.IsError || got != "refused true" {
 		t.Errorf("%q", got)
+	}
+}
+
+// Over HTTP a server asks as it does on a pipe, and so does one of the protocol
+// without a handshake, which asks by its answer to the call.
+func TestElicitOverHTTP(t *testing.T) {
+	server := newTestServer("web")
+	server.AddTool(&sdk.Tool{Name: "rounds", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(_ context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
+		if got, ok := r.Params.InputResponses["who"].(*sdk.ElicitResult); ok {
+			return text(fmt.Sprint(got.Action, got.Content["name"])), nil
+		}
+		return &sdk.CallToolResult{InputRequests: sdk.InputRequestMap{"who": &sdk.ElicitParams{
+			Message: "Who?", RequestedSchema: json.RawMessage(`{"type":"object","properties":{"name":{"type":"string"}}}`),
+		}}}, nil
+	})
+	get := func(*http.Request) *sdk.Server { return server }
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", sdk.NewStreamableHTTPHandler(get, nil))
+	mux.Handle("/sse", sdk.NewSSEHandler(get, nil))
+	web := httptest.NewServer(mux)
+	defer web.Close()
+	n := 0
+	s := start(t, Options{AskForm: true, NewID: func() string { n++; return fmt.Sprint(n) }},
+		Server{Name: "http", URL: web.URL + "/mcp"}, Server{Name: "sse", URL: web.URL + "/sse", SSE: true})
+	defer s.Close() // before the web server, which waits for its requests
+	tools, failures := settled(t, s)
+	if len(failures) > 0 {
+		t.Fatal(failures)
+	}
+	for _, kind := range []string{"http", "sse"} {
+		p := &person{answer: says(tool.FormAccept, `{"name":"Ann"}`)}
+		env := tooltest.Env(t, t.TempDir())
+		env.Elicit, env.CallID = p, "c"
+		for name, want := range map[string]string{"form": `{"action":"accept","content":{"age":7,"name":"Ann"}}`, "rounds": "acceptAnn"} {
+			res, err := tools["mcp__"+kind+"__"+name].Run(soon(t), env, json.RawMessage(`{"text":"Who?"}`))
+			if err != nil || tooltest.Text(res) != want {
+				t.Errorf("%s, %s: %q, %v", kind, name, tooltest.Text(res), err)
+			}
+		}
+		for _, q := range p.asked {
+			if q.CallID != "c" || q.Server != kind || q.Message != "Who?" {
+				t.Errorf("%s: asked %+v", kind, q)
+			}
+		}
 	}
 }
