@@ -8,6 +8,13 @@ import (
 	"syscall"
 )
 
+// system is the group as this system has it.
+type system struct {
+	id int // of the process group: the program's pid
+	// strays are descendants outside the group that Terminate or Kill found.
+	strays []stray
+}
+
 // dieWithParent has the kernel kill the program when the thread that started it
 // ends. What the program starts does not inherit that.
 func dieWithParent(a *syscall.SysProcAttr) { a.Pdeathsig = syscall.SIGKILL }
@@ -74,11 +81,11 @@ func (g *Group) alive() bool {
 			return true
 		}
 	}
-	if syscall.Kill(-g.pid(), 0) != nil {
+	if syscall.Kill(-g.id, 0) != nil {
 		return false
 	}
 	all := table()
-	return len(all) == 0 || slices.ContainsFunc(all, func(p proc) bool { return p.pgrp == g.pid() && !p.dead })
+	return len(all) == 0 || slices.ContainsFunc(all, func(p proc) bool { return p.pgrp == g.id && !p.dead })
 }
 
 // terminate signals the group and the strays of this moment.
@@ -106,7 +113,7 @@ func (g *Group) find() bool {
 	all := table()
 	ours := map[int]bool{}
 	for _, p := range all {
-		if p.pgrp == g.pid() || slices.Contains(g.strays, stray{p.pid, p.start}) {
+		if p.pgrp == g.id || slices.Contains(g.strays, stray{p.pid, p.start}) {
 			ours[p.pid] = true
 		}
 	}

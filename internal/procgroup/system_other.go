@@ -4,14 +4,17 @@ package procgroup
 
 import "syscall"
 
-// stray is never found here: nothing portable tells who has started whom.
-type stray struct{}
+// system is the group as this system has it. Nothing portable tells who has
+// started whom, so descendants outside the group are not looked for.
+type system struct {
+	id int // of the process group: the program's pid
+}
 
 // dieWithParent has nothing to set here; the guard does it alone.
 func dieWithParent(*syscall.SysProcAttr) {}
 
 // alive reports whether the group has members, zombies included.
-func (g *Group) alive() bool { return syscall.Kill(-g.pid(), 0) == nil }
+func (g *Group) alive() bool { return syscall.Kill(-g.id, 0) == nil }
 
 func (g *Group) terminate() { g.signal(syscall.SIGTERM) }
 

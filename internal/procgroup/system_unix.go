@@ -11,12 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// system is the group as this system has it: its id is the program's pid.
-type system struct {
-	// strays are descendants outside the group that Terminate or Kill found.
-	strays []stray
-}
-
 func file(stream any) bool {
 	switch stream.(type) {
 	case nil, *os.File:
@@ -33,12 +27,14 @@ func isolate(cmd *exec.Cmd) {
 	dieWithParent(cmd.SysProcAttr)
 }
 
-func (g *Group) pid() int { return g.cmd.Process.Pid }
+func (g *Group) watch() {
+	g.id = g.cmd.Process.Pid
+	guarded.add(g.id)
+}
 
-func (g *Group) watch()       { guarded.add(g.pid()) }
-func (g *Group) unwatch(bool) { guarded.remove(g.pid()) }
+func (g *Group) unwatch(bool) { guarded.remove(g.id) }
 
-func (g *Group) signal(s syscall.Signal) { _ = syscall.Kill(-g.pid(), s) }
+func (g *Group) signal(s syscall.Signal) { _ = syscall.Kill(-g.id, s) }
 
 // Signal returns the number and name (SIGSEGV) of the signal that ended a
 // program, or 0 and "".
