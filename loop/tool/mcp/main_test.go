@@ -355,22 +355,6 @@ func run(t testing.TB, tools map[string]tool.Tool, name string, args ...any) (st
 	return tooltest.Text(res), res
 }
 
-// pids are the processes that have left their id in a directory.
-func pids(t testing.TB, dir string) []int {
-	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []int
-	for _, e := range entries {
-		if pid, err := strconv.Atoi(e.Name()); err == nil {
-			out = append(out, pid)
-		}
-	}
-	return out
-}
-
 func contains(t testing.TB, got string, want ...string) {
 	t.Helper()
 	for _, w := range want {

@@ -32,6 +32,22 @@ func alive(pid int) bool {
 	return rest[0] != 'Z' && rest[0] != 'X'
 }
 
+// pids are the processes that have left their id in a directory.
+func pids(t testing.TB, dir string) []int {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []int
+	for _, e := range entries {
+		if pid, err := strconv.Atoi(e.Name()); err == nil {
+			out = append(out, pid)
+		}
+	}
+	return out
+}
+
 func noneAlive(t *testing.T, dir string, want int) {
 	t.Helper()
 	all := pids(t, dir)
