@@ -36,18 +36,27 @@ func diffs(path string, old, new []byte, exists bool) []session.Diff {
 		return []session.Diff{{Path: path, OldText: &before, NewText: after, Line: 1}}
 	}
 	out := make([]session.Diff, len(u.Hunks))
+	// shift is how many lines the hunks so far have added. The library's own count
+	// (ToLine of go-udiff 0.4.1) leaves out the unchanged lines inside a hunk.
+	shift := 0
 	for i, h := range u.Hunks {
 		var from, to strings.Builder
+		line := h.FromLine + shift
 		for _, l := range h.Lines {
-			if l.Kind != udiff.Insert {
+			switch l.Kind {
+			case udiff.Insert:
+				to.WriteString(l.Content)
+				shift++
+			case udiff.Delete:
 				from.WriteString(l.Content)
-			}
-			if l.Kind != udiff.Delete {
+				shift--
+			default:
+				from.WriteString(l.Content)
 				to.WriteString(l.Content)
 			}
 		}
 		text := from.String()
-		out[i] = session.Diff{Path: path, OldText: &text, NewText: to.String(), Line: max(h.ToLine, 1)}
+		out[i] = session.Diff{Path: path, OldText: &text, NewText: to.String(), Line: max(line, 1)}
 	}
 	return out
 }

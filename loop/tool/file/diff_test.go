@@ -11,6 +11,8 @@ func FuzzDiffs(f *testing.F) {
 	f.Add("a\r\nb", "")
 	f.Add("", "x")
 	f.Add(strings.Repeat("a\n", 50), "b\n"+strings.Repeat("a\n", 49)+"c")
+	// Two changes near each other make a hunk with unchanged lines between them.
+	f.Add(strings.Repeat("a\n", 30), "b\na\na\nb\n"+strings.Repeat("a\n", 24)+"c\na\n")
 	f.Fuzz(func(t *testing.T, old, new string) {
 		if !isText([]byte(old)) || !isText([]byte(new)) {
 			return
