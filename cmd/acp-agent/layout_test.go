@@ -118,7 +118,7 @@ var sdks = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v6": {"acp/acptest"},
 	"github.com/sourcegraph/jsonrpc2":          {"acp", "acp/stdio"},
 	"go.yaml.in/yaml":                          {"hooks/claudecode"},
-	"golang.org/x/sys":                         {"cmd/acp-agent", "session/jsonl", "hooks", "internal/procgroup"},
+	"golang.org/x/sys":                         {"cmd/acp-agent", "session/jsonl", "hooks", "internal/procgroup", "loop/tool"},
 	"mvdan.cc/sh":                              {"loop/permission", "hooks/claudecode"},
 }
 

@@ -135,6 +135,9 @@ func Within(roots []string, abs string) (Place, error) {
 // part that does; a link that leads nowhere is an error, for writing through it
 // would make a file at a place that was not checked.
 func follow(path string) (string, error) {
+	if straight(path) {
+		return path, nil
+	}
 	real, err := filepath.EvalSymlinks(path)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return real, err
