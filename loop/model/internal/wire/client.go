@@ -38,13 +38,21 @@ type partsConn struct{ *net.TCPConn }
 
 // ReadFrom implements io.ReaderFrom.
 func (c partsConn) ReadFrom(r io.Reader) (int64, error) {
-	if l, ok := r.(*io.LimitedReader); ok {
-		if parts, ok := l.R.(*partsReader); ok && parts.len() <= l.N {
-			left := parts.take()
-			n, err := left.WriteTo(c.TCPConn)
-			l.N -= n
-			return n, err
-		}
+	if l, parts := partsOf(r); parts != nil && parts.len() <= l.N {
+		left := parts.take()
+		n, err := left.WriteTo(c.TCPConn)
+		l.N -= n
+		return n, err
 	}
 	return c.TCPConn.ReadFrom(r)
+}
+
+// partsOf is the body in parts within what net/http gives a connection to write.
+func partsOf(r io.Reader) (*io.LimitedReader, *partsReader) {
+	if l, ok := r.(*io.LimitedReader); ok {
+		if parts, ok := l.R.(*partsReader); ok {
+			return l, parts
+		}
+	}
+	return nil, nil
 }

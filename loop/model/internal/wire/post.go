@@ -76,7 +76,7 @@ func SetBody(req *http.Request, parts [][]byte) {
 		if len(parts) == 1 {
 			return io.NopCloser(bytes.NewReader(parts[0])), nil
 		}
-		return io.NopCloser(&partsReader{rest: parts}), nil
+		return &partsReader{rest: parts}, nil
 	}
 	if req.ContentLength > 0 {
 		req.Body, _ = req.GetBody()
@@ -102,6 +102,10 @@ func (r *partsReader) Read(p []byte) (int, error) {
 	r.at += n
 	return n, nil
 }
+
+// Close implements io.Closer. The reader is the request's body itself, in nothing
+// else, for partsConn to find it.
+func (r *partsReader) Close() error { return nil }
 
 // len is how many bytes are left, take takes them all.
 func (r *partsReader) len() int64 {
