@@ -35,8 +35,9 @@ type client struct {
 	problems []string
 	answers  []PermissionAnswer
 	elicits  []ElicitationAnswer
-	// always answers questions that come when answers is empty; empty has none.
-	always string
+	// recorded says how a reference recording has a question about a call
+	// answered, and whether that one takes the next of answers; nil for others.
+	recorded func(callID string) (kind string, listed bool)
 	// hold keeps permission questions open; they are answered as cancelled once
 	// the agent withdraws them or ends the turn, so that it is the agent's own
 	// doing that the turn ends.
@@ -233,8 +234,11 @@ func (c *client) serve(method string, v *value) {
 		c.held = append(c.held, heldQuestion{id, v.text("params", "sessionId"), noPermission})
 		return
 	}
-	if len(c.answers) == 0 && c.always != "" {
-		c.answers = []PermissionAnswer{{Kind: c.always}}
+	if c.recorded != nil {
+		kind, listed := c.recorded(v.text("params", "toolCall", "toolCallId"))
+		if !listed || len(c.answers) == 0 {
+			c.answers = slices.Insert(c.answers, 0, PermissionAnswer{Kind: kind})
+		}
 	}
 	if len(c.answers) == 0 {
 		c.problems = append(c.problems, "the agent asked for permission and input.json has no answer left: add one to permissionAnswers: "+clip(v.String()))

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -138,6 +139,16 @@ var stepFields = map[string][]string{
 	"closeInput":                   {},
 }
 
+// foreignOps are the reference system's (deepseek-harness 0.1.1-rc.2, replay) that
+// wait for a part of it.
+var foreignOps = map[string]string{
+	"waitForSubagentTurnEnd":   "a subagent",
+	"waitForGoalPhase":         "a goal",
+	"waitForInboxMessage":      "the inbox",
+	"waitForTitleAfterTurnEnd": "a title by a model",
+	"waitForEventAfterTurnEnd": "a log event",
+}
+
 // ParseInput reads input.json. An unknown op, an unknown field or one that the
 // op does not take is an error: a misspelt step must not pass for one that did
 // nothing.
@@ -188,7 +199,10 @@ func ParseInput(data []byte) (*Input, error) {
 func checkStep(s *Step, raw map[string]json.RawMessage) error {
 	fields, ok := stepFields[s.Op]
 	if !ok {
-		return fmt.Errorf("unknown op %q", s.Op)
+		if part := foreignOps[s.Op]; part != "" {
+			return fmt.Errorf("op %s waits for %s of the reference system, which this agent does not have: the scenario cannot be replayed", s.Op, part)
+		}
+		return fmt.Errorf("unknown op %q: use one of %s", s.Op, strings.Join(slices.Sorted(maps.Keys(stepFields)), ", "))
 	}
 	for key := range raw {
 		if key != "op" && key != "session" && !slices.Contains(fields, key) {

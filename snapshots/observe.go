@@ -24,7 +24,9 @@ type got struct {
 	logs  [][]byte
 	after tree
 	calls map[int]call
-	exit  int
+	// unasked counts the permission answers that nobody asked for.
+	unasked int
+	exit    int
 }
 
 // fileNames returns the names in any of the maps, sorted.
@@ -61,11 +63,14 @@ func (r *runner) observe(ctx context.Context, s *Scenario, res *Result) *got {
 		res.Err = err
 		return nil
 	}
-	d := &driver{c: pr.c, in: s.Input, place: p, refs: map[string]string{}, seen: map[string]int{}, lenient: r.o.Foreign || s.Reference}
+	d := &driver{c: pr.c, in: s.Input, place: p, refs: map[string]string{}, seen: map[string]int{}, lenient: r.o.Foreign || s.Reference, reference: s.Reference}
 	if s.Reference {
-		d.c.always = "allow_once" // the reference asked for escalations alone
+		if d.c.recorded, err = recordedAnswers(s.expected[logFile]); err != nil {
+			res.Err = err
+		}
 	}
-	res.Err = d.play(ctx)
+	res.Err = errors.Join(res.Err, d.play(ctx))
+	res.Notes = append(res.Notes, d.notes...)
 	g := &got{files: map[string][]byte{}}
 	exit, err := pr.finish()
 	res.Err = errors.Join(res.Err, err)
@@ -77,8 +82,9 @@ func (r *runner) observe(ctx context.Context, s *Scenario, res *Result) *got {
 	pr.c.mu.Lock()
 	g.frames, g.calls = pr.c.frames, pr.c.calls
 	res.Faults = append(res.Faults, pr.c.problems...)
-	if left := len(pr.c.answers); left > 0 && res.Err == nil {
-		res.Faults = append(res.Faults, fmt.Sprintf("the agent never asked for %d of the %d permissionAnswers", left, len(s.Input.PermissionAnswers)))
+	g.unasked = len(pr.c.answers)
+	if g.unasked > 0 && res.Err == nil && !s.Reference {
+		res.Faults = append(res.Faults, unasked(g.unasked, s.Input))
 	}
 	if left := len(pr.c.elicits); left > 0 && res.Err == nil {
 		res.Faults = append(res.Faults, fmt.Sprintf("the agent never asked for %d of the %d elicitationAnswers", left, len(s.Input.ElicitationAnswers)))
@@ -88,6 +94,10 @@ func (r *runner) observe(ctx context.Context, s *Scenario, res *Result) *got {
 		res.Err = errors.Join(res.Err, err)
 	}
 	return g
+}
+
+func unasked(left int, in *Input) string {
+	return fmt.Sprintf("the agent never asked for %d of the %d permissionAnswers", left, len(in.PermissionAnswers))
 }
 
 func checkExit(in *Input, exit int, stderr string) []string {

@@ -1,42 +1,28 @@
 package snapshots
 
 import (
+	"cmp"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 )
 
-// deliberate lists where this project does otherwise than the reference system
-// on purpose. A difference that stands here is noted; one that does not fails.
-var deliberate = []struct {
-	scenario, path, want, got string
-	why                       string
-}{
-	{
-		"max-tokens-continue", "prompt 1 answer", "end_turn", "max_tokens",
-		"an answer cut at the output limit is reported as such (reference public reports)",
-	},
-	{
-		"hook-cc-promptsubmit-block", "prompt 1 text", `""`, "",
-		"a blocked prompt tells the person why (reference deepseek-harness 0.1.1-rc.2, measured faults)",
-	},
-	{
-		"hook-codex-promptsubmit-block", "prompt 1 text", `""`, "",
-		"a blocked prompt tells the person why (reference deepseek-harness 0.1.1-rc.2, measured faults)",
-	},
-	{
-		"hook-cc-invalid-matcher", "hooks", "", "",
-		"one bad matcher loses its own group, not the whole file (reference deepseek-harness 0.1.1-rc.2, scenarios b)",
-	},
-	{
-		"hook-codex-invalid-matcher", "hooks", "", "",
-		"one bad matcher loses its own group, not the whole file (reference deepseek-harness 0.1.1-rc.2, scenarios b)",
-	},
-	{
-		"hook-cc-posttool-block", "transcript", "", "",
-		"in Claude Code's dialect the result stays and the feedback stands behind it (hook deepseek-harness 0.1.1-rc.2, hook bridges)",
-	},
-}
+// Why this project does otherwise than the reference system (deepseek-harness
+// 0.1.1-rc.2) on purpose. A difference that has such a reason is noted; one that
+// has none fails.
+const (
+	whyMaxTokens   = "an answer cut at the output limit is reported as such"
+	whyMatcher     = "one bad matcher loses its own group, not the whole file"
+	whyFeedback    = "in Claude Code's dialect the result stays and a PostToolUse hook's feedback stands behind it"
+	whyReplaced    = "in Codex's dialect a PostToolUse hook's feedback replaces the result, which has not failed for that"
+	whyOutside     = "file tools stay inside the session's directories, whatever is answered"
+	whyDirectories = "additional directories and MCP servers are taken"
+	whyJoined      = "reasons of several hooks are not joined"
+)
 
 // essence is what a reference recording and this project's log of the same run
 // share: what was said in which order, how the tools answered, what the hooks
@@ -44,8 +30,11 @@ var deliberate = []struct {
 // reference adds, and the wording of tools are each system's own.
 type essence struct {
 	transcript []entry
-	hooks      []string
-	ends       []string
+	// hooks are their decisions by dialect.
+	hooks map[string][]string
+	ends  []string
+	// notes say where the recording is not what this project does, and why.
+	notes []string
 }
 
 // entry is one message of the transcript.
@@ -54,45 +43,166 @@ type entry struct {
 	text string
 	// failed is a tool result's isError.
 	failed bool
+	// hook: it is a hook's text. loose says how much of a reference tool result
+	// counts.
+	hook  bool
+	loose looseness
 }
 
-// readEssence reads either log.
-func readEssence(lines []record) essence {
-	var e essence
-	dialects := map[string]string{}
+type looseness int
+
+const (
+	strict  looseness = iota
+	wording           // not what it says: a tool's own words for a failure
+	verdict           // not whether it failed
+	present           // only that there is one
+)
+
+// reader reads either log.
+type reader struct {
+	essence
+	reference bool
+	dialects  map[string]string
+	// call is the last tool call, calls are all by id; ruled are those that a hook
+	// has denied; feedback is the dialect whose PostToolUse hook has blocked the
+	// next result.
+	call     string
+	calls    map[string]*value
+	ruled    map[string]bool
+	feedback string
+}
+
+func readEssence(lines []record, reference bool) essence {
+	r := reader{reference: reference, dialects: map[string]string{}, calls: map[string]*value{}, ruled: map[string]bool{}}
+	r.hooks = map[string][]string{}
 	for _, l := range lines {
-		data := l.get("data")
-		switch l.text("type") {
-		case "user/message", "steering/message", "context/message":
-			if foreignContext(data) {
-				continue
-			}
-			e.transcript = append(e.transcript, entry{role: "user", text: joinTexts(data.get("content"))})
-		case "assistant/message":
-			if t := assistantText(data.get("message", "content")); t != "" {
-				e.transcript = append(e.transcript, entry{role: "assistant", text: t})
-			}
-		case "tool/result":
-			e.transcript = append(e.transcript, toolEntry(data))
-		case "hook/invoked":
-			dialects[data.text("handlerId")] = data.text("dialect")
-		case "hook/result":
-			if data.text("point") == "SessionStart" {
-				continue // the reference leaves no record of it
-			}
-			e.hooks = append(e.hooks, hookLine(dialects[data.text("handlerId")], data))
-		case "turn/end":
-			e.ends = append(e.ends, endKind(data.text("reason", "kind")))
-		}
+		r.line(l.text("type"), l.get("data"))
 	}
-	return e
+	r.transcript = resultsFirst(r.transcript)
+	return r.essence
+}
+
+func (r *reader) line(typ string, data *value) {
+	switch typ {
+	case "user/message", "steering/message", "context/message":
+		if content := data.get("content"); content != nil && !foreignContext(data) {
+			for _, c := range content.items {
+				r.transcript = append(r.transcript, entry{role: "user", text: c.text("text"), hook: data.text("source", "kind") != "user"})
+			}
+		}
+	case "assistant/message":
+		if t := assistantText(data.get("message", "content")); t != "" {
+			r.transcript = append(r.transcript, entry{role: "assistant", text: t})
+		}
+	case "tool/call":
+		r.call = data.text("callId")
+		r.calls[r.call] = data
+	case "tool/result":
+		r.result(data)
+	case "hook/invoked":
+		r.dialects[data.text("handlerId")] = data.text("dialect")
+	case "hook/result":
+		r.hook(data)
+	case "turn/end":
+		r.ends = append(r.ends, endKind(data.text("reason", "kind")))
+	}
+}
+
+func (r *reader) hook(data *value) {
+	dialect, point := r.dialects[data.text("handlerId")], data.text("point")
+	switch point {
+	case "UserPromptSubmit", "Stop":
+	case "PreToolUse":
+		if d := data.text("decision"); d == "block" || d == "deny" {
+			r.ruled[r.call] = true
+		}
+	case "PostToolUse":
+		if data.text("decision") == "block" {
+			r.feedback = dialect
+		}
+	default:
+		return // the reference does not have the event, or leaves no record of it
+	}
+	r.hooks[dialect] = append(r.hooks[dialect], hookLine(dialect, data))
+}
+
+func (r *reader) result(data *value) {
+	e := toolEntry(data)
+	feedback := r.feedback
+	r.feedback = ""
+	if !r.reference {
+		r.transcript = append(r.transcript, e)
+		return
+	}
+	id := data.text("message", "source", "callId")
+	switch {
+	case feedback == "claude-code":
+		r.notes = append(r.notes, whyFeedback)
+		e.loose = present
+		r.transcript = append(r.transcript, e, entry{role: "user", text: strings.TrimPrefix(e.text, "Error: "), hook: true})
+		return
+	case feedback == "codex":
+		r.notes = append(r.notes, whyReplaced)
+		e.loose = verdict
+	case !e.failed && outside(r.calls[id]):
+		r.notes = append(r.notes, whyOutside)
+		e.loose = present
+	case e.failed && !r.ruled[id]:
+		e.loose = wording
+	}
+	r.transcript = append(r.transcript, e)
+}
+
+// outside reports whether a call is that of a file tool on a file that is not in
+// the working directory.
+func outside(call *value) bool {
+	path := argument(call, "file_path")
+	return strings.HasPrefix(path, "/") || strings.HasPrefix(path, "../")
+}
+
+func argument(call *value, name string) string {
+	args, err := parseValue([]byte(call.text("arguments")))
+	if err != nil {
+		return ""
+	}
+	return args.text(name)
+}
+
+// resultsFirst puts the results of a step before what hooks said of them: the
+// reference holds such contexts back until all calls of the step have ended.
+func resultsFirst(all []entry) []entry {
+	for from := 0; from < len(all); {
+		to := from
+		for to < len(all) && all[to].role != "assistant" {
+			to++
+		}
+		slices.SortStableFunc(all[from:to], func(a, b entry) int {
+			return cmp.Compare(a.rank(), b.rank())
+		})
+		from = to + 1
+	}
+	return all
+}
+
+func (e entry) rank() int {
+	if e.role == "tool" {
+		return 0
+	}
+	return 1
 }
 
 // foreignContext reports whether a message was added by a part of the reference
-// system that this project does not have: only its hook bridges are shared.
+// system that this project does not have, or does in its own words: only its
+// hook bridges are shared.
 func foreignContext(data *value) bool {
-	return data.text("source", "kind") == "plugin" && !strings.HasPrefix(data.text("source", "plugin"), "hooks-") &&
-		!strings.Contains(data.text("source", "plugin"), "/dsh-hooks-")
+	switch data.text("source", "kind") {
+	case "agent":
+		return true
+	case "plugin":
+		name := data.text("source", "plugin")
+		return !strings.HasPrefix(name, "hooks-") && !strings.Contains(name, "/dsh-hooks-")
+	}
+	return false
 }
 
 func joinTexts(content *value) string {
@@ -166,9 +276,6 @@ func essentialLines(text string) []string {
 		return nil
 	}
 	text = strings.TrimPrefix(text, "Error: ")
-	if strings.Contains(text, "aborted") || strings.Contains(text, "ancelled") {
-		return nil
-	}
 	return strings.Split(strings.TrimSpace(text), "\n")
 }
 
@@ -184,31 +291,141 @@ func (r *runner) compareReference(s *Scenario, g *got, res *Result) {
 		res.Err = err
 		return
 	}
-	want, have := readEssence(script), readEssence(own)
+	want, have := readEssence(script, true), readEssence(own, false)
+	note := func(why ...string) { res.Notes = append(res.Notes, why...) }
+	note(want.notes...)
+	if left := g.unasked; left > 0 && !slices.Contains(want.notes, whyOutside) {
+		res.Faults = append(res.Faults, unasked(left, s.Input))
+	}
 	var diffs []Difference
-	diffs = append(diffs, compareEntries(want.transcript, have.transcript)...)
-	diffs = append(diffs, compareStrings("hooks", want.hooks, have.hooks)...)
-	diffs = append(diffs, compareStrings("turn ends", want.ends, have.ends)...)
-	if wire, err := parseLines(wireFile, s.expected[wireFile]); err == nil {
-		isPrompt := func(_ string, f record) bool { return f.get("error") != nil || f.get("result", "stopReason") != nil }
-		turns := turnResults(g.frames, g.promptOf)
-		recorded := turnResults(wire, isPrompt)
-		for i := range turns {
-			turns[i].answer = anyCode(turns[i].answer)
+	if len(want.ends) > 0 { // else its log is the header alone, and was not compared there either
+		var joined bool
+		if have.transcript, joined = rejoin(want.transcript, have.transcript); joined {
+			note(whyJoined)
 		}
+		diffs = append(diffs, compareEntries(want.transcript, have.transcript)...)
+		for _, x := range []struct{ dialect, file string }{{"claude-code", claudeHooksFile}, {"codex", codexHooksFile}} {
+			if len(want.hooks[x.dialect]) == 0 && len(have.hooks[x.dialect]) > 0 && badMatcher(filepath.Join(s.Dir, workspaceDir, x.file)) {
+				note(whyMatcher)
+				continue
+			}
+			diffs = append(diffs, compareStrings("hooks", want.hooks[x.dialect], have.hooks[x.dialect])...)
+		}
+		diffs = append(diffs, compareStrings("turn ends", want.ends, have.ends)...)
+	}
+	if wire, err := parseLines(wireFile, s.expected[wireFile]); err == nil {
+		recorded, turns := turnResults(wire, recordedPrompts(s.Input)), turnResults(g.frames, g.promptOf)
 		for i := range recorded {
 			recorded[i].answer = anyCode(recorded[i].answer)
+			if i < len(turns) && recorded[i].answer == "end_turn" && turns[i].answer == "max_tokens" && slices.Contains(want.ends, "max_tokens") {
+				recorded[i].answer = "max_tokens"
+				note(whyMaxTokens)
+			}
+		}
+		for i := range turns {
+			turns[i].answer = anyCode(turns[i].answer)
 		}
 		diffs = append(diffs, compareTurns(recorded, turns)...)
 	}
 	diffs = append(diffs, compareWritten(script, s, g)...)
-	for _, d := range diffs {
-		if why := isDeliberate(s.Name, d); why != "" {
-			res.Notes = append(res.Notes, d.Path+": "+why)
-		} else {
-			res.Differences = append(res.Differences, d)
+	res.Differences = append(res.Differences, diffs...)
+	slices.Sort(res.Notes)
+	res.Notes = slices.Compact(res.Notes)
+}
+
+// recordedPrompts tells the recorded answers of session/prompt by the requests
+// that the steps make: the reference's client numbers them from 1.
+func recordedPrompts(in *Input) func(string, record) bool {
+	ids := map[string]bool{}
+	n := 0
+	for _, s := range in.Steps {
+		switch {
+		case strings.HasPrefix(s.Op, "prompt"):
+			n++
+			ids[strconv.Itoa(n)] = true
+		case s.Op == "initialize", strings.HasPrefix(s.Op, "newSession"):
+			n++
 		}
 	}
+	return func(id string, _ record) bool { return ids[id] }
+}
+
+// badMatcher reports whether a hooks file has a matcher that is no regular
+// expression, for which the reference reads none of the file.
+func badMatcher(file string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	doc, err := parseValue(data)
+	if err != nil {
+		return false
+	}
+	events := doc.get("hooks")
+	if events == nil {
+		return false
+	}
+	for _, event := range events.members {
+		for _, group := range event.val.items {
+			if _, err := regexp.Compile(group.text("matcher")); err != nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rejoin joins hooks' messages where the reference has joined them with a blank
+// line, and says whether it did.
+func rejoin(want, have []entry) ([]entry, bool) {
+	joined := false
+	for i := 0; i < min(len(want), len(have)); i++ {
+		if !want[i].hook || want[i].text == have[i].text {
+			continue
+		}
+		text := have[i].text
+		for j := i + 1; j < len(have) && have[j].hook && text != want[i].text; j++ {
+			if text += "\n\n" + have[j].text; text == want[i].text {
+				have = slices.Concat(have[:i], []entry{want[i]}, have[j+1:])
+				joined = true
+				break
+			}
+		}
+	}
+	return have, joined
+}
+
+// recordedAnswer is how the recording answers a question about a call, where
+// permissionAnswers say nothing: the reference asks for escalations alone, and
+// rejects what a hook wants asked where nobody may be.
+func recordedAnswers(log []byte) (func(callID string) (kind string, listed bool), error) {
+	lines, err := parseLines(logFile, log)
+	if err != nil {
+		return nil, err
+	}
+	var call string
+	asked, hooked, failed := map[string]bool{}, map[string]bool{}, map[string]bool{}
+	for _, l := range lines {
+		data := l.get("data")
+		switch l.text("type") {
+		case "tool/call":
+			call = data.text("callId")
+		case "approval/asked":
+			asked[data.text("callId")] = true
+		case "hook/result":
+			if data.text("decision") == "ask" {
+				hooked[call] = true
+			}
+		case "tool/result":
+			failed[data.text("message", "source", "callId")] = toolEntry(data).failed
+		}
+	}
+	return func(id string) (string, bool) {
+		if failed[id] && (asked[id] || hooked[id]) {
+			return "reject_once", asked[id]
+		}
+		return "allow_once", asked[id]
+	}, nil
 }
 
 // anyCode drops the code of an error: the reference has one for all.
@@ -219,16 +436,6 @@ func anyCode(answer string) string {
 	return answer
 }
 
-func isDeliberate(scenario string, d Difference) string {
-	for _, x := range deliberate {
-		if x.scenario == scenario && strings.HasPrefix(d.Path, x.path) &&
-			(x.want == "" || x.want == d.Want) && (x.got == "" || x.got == d.Got) {
-			return x.why
-		}
-	}
-	return ""
-}
-
 func compareEntries(want, have []entry) []Difference {
 	for i := range max(len(want), len(have)) {
 		at := fmt.Sprintf("transcript message %d", i+1)
@@ -237,7 +444,7 @@ func compareEntries(want, have []entry) []Difference {
 			return []Difference{{logFile, at, "the end of the transcript", have[i].role + ": " + have[i].text}}
 		case i >= len(have):
 			return []Difference{{logFile, at, want[i].role + ": " + want[i].text, "the end of the transcript"}}
-		case want[i].role != have[i].role || want[i].failed != have[i].failed || !sameText(want[i], have[i]):
+		case want[i].role != have[i].role || want[i].loose < verdict && want[i].failed != have[i].failed || !sameText(want[i], have[i]):
 			return []Difference{{logFile, at, want[i].String(), have[i].String()}}
 		}
 	}
@@ -252,8 +459,11 @@ func (e entry) String() string {
 }
 
 func sameText(want, have entry) bool {
-	if want.role != "tool" {
+	switch {
+	case want.role != "tool":
 		return want.text == have.text
+	case want.loose == wording || want.loose == present:
+		return true
 	}
 	for _, line := range essentialLines(want.text) {
 		if !strings.Contains(have.text, line) {
@@ -292,24 +502,41 @@ func compareWritten(script []record, s *Scenario, g *got) []Difference {
 			succeeded[l.text("data", "message", "source", "callId")] = !e.failed
 		}
 	}
-	want := map[string]string{}
+	want, unknown := map[string]string{}, map[string]bool{}
 	for _, l := range script {
-		if l.text("type") != "tool/call" || !succeeded[l.text("data", "callId")] {
+		call := l.get("data")
+		if l.text("type") != "tool/call" || !succeeded[call.text("callId")] || outside(call) {
 			continue
 		}
-		args, err := parseValue([]byte(l.text("data", "arguments")))
-		if err != nil {
-			continue
-		}
-		path := strings.TrimPrefix(args.text("file_path"), "{{cwd}}/")
-		switch l.text("data", "name") {
+		path := strings.TrimPrefix(argument(call, "file_path"), "{{cwd}}/")
+		switch call.text("name") {
+		case "bash": // what a command has made of a file is not known
+			command := argument(call, "command")
+			for p := range want {
+				if strings.Contains(command, filepath.Base(p)) {
+					delete(want, p)
+				}
+			}
+			for p := range files {
+				if strings.Contains(command, filepath.Base(p)) {
+					unknown[p] = true
+				}
+			}
 		case "write":
-			want[path] = args.text("content")
+			want[path] = argument(call, "content")
+			delete(unknown, path)
 		case "edit":
+			if unknown[path] {
+				continue
+			}
 			if _, ok := want[path]; !ok {
 				want[path] = string(files[path].data)
 			}
-			want[path] = strings.Replace(want[path], args.text("old_string"), args.text("new_string"), 1)
+			n := 1
+			if args, err := parseValue([]byte(call.text("arguments"))); err == nil && args.get("replace_all") != nil && args.get("replace_all").truth {
+				n = -1
+			}
+			want[path] = strings.Replace(want[path], argument(call, "old_string"), argument(call, "new_string"), n)
 		}
 	}
 	var out []Difference
