@@ -30,9 +30,11 @@ type Block struct {
 
 	// Text is the text of text and reasoning blocks and of a text resource.
 	Text string
-	// Signature seals a reasoning block (Anthropic); sent back exactly.
+	// Signature seals a reasoning block (Anthropic) or a tool call (Gemini: what
+	// chat completions have beside the call); sent back exactly.
 	Signature string
-	// Redacted is the opaque payload of a redacted reasoning block.
+	// Redacted is the opaque payload of a redacted reasoning block, or the parts
+	// of one as a JSON array (reasoning_details of chat completions).
 	Redacted string
 
 	// ID, Name and Arguments are a tool call's; Arguments is the JSON text as
@@ -74,6 +76,7 @@ func (b Block) AppendJSON(dst []byte) ([]byte, error) {
 		w.str("id", b.ID)
 		w.str("name", b.Name)
 		w.str("arguments", b.Arguments)
+		w.optStr("signature", b.Signature)
 	case BlockToolResult:
 		w.str("toolCallId", b.CallID)
 		w.key("content")

@@ -263,6 +263,7 @@ func (r *decoder) block(b *Block) {
 		b.ID = r.lit(`,"id":`).str()
 		b.Name = r.lit(`,"name":`).str()
 		b.Arguments = r.lit(`,"arguments":`).str()
+		b.Signature = r.optStr(`,"signature":`)
 	case BlockToolResult:
 		b.CallID = r.lit(`,"toolCallId":`).str()
 		b.Content = r.lit(`,"content":`).blocks()

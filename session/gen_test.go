@@ -205,7 +205,8 @@ func allBlocks() []session.Block {
 // and some of them twice.
 func allData() []session.Data {
 	src := session.Source{Kind: session.SourceHook, Name: "codex", Event: "Stop", Handler: "h", CallID: "c", Provider: "p", Model: "m"}
-	calls := append(allBlocks(), session.Block{Type: session.BlockToolCall, ID: "c", Name: "bash", Arguments: "{not json"})
+	calls := append(allBlocks(), session.Block{Type: session.BlockToolCall, ID: "c", Name: "bash", Arguments: "{not json"},
+		session.Block{Type: session.BlockToolCall, ID: "d", Name: "bash", Arguments: "{}", Signature: `{"extra_content":{}}`})
 	usage := &session.Usage{InputTokens: 1, OutputTokens: 2, CacheReadTokens: 3, CacheWriteTokens: 4, ReasoningTokens: 5}
 	failure := session.TurnError{Kind: "rate", Message: "slow", Status: 429, Retryable: true, RetryAfterMs: 5}
 	code, old := 3, "old"
@@ -270,6 +271,7 @@ func allChunks() []session.Chunk {
 		{Type: session.ChunkToolCall, Index: 1, Text: `{"`},
 		{Type: session.ChunkBlockEnd, Index: 1},
 		{Type: session.ChunkBlockEnd, Index: 1, Block: &session.Block{Type: session.BlockReasoning, Text: "t", Signature: "s"}},
+		{Type: session.ChunkBlockEnd, Index: 1, Block: &session.Block{Type: session.BlockToolCall, ID: "c", Name: "bash", Arguments: "{}", Signature: `{"extra_content":{}}`}},
 		{Type: session.ChunkUsage, Usage: &session.Usage{InputTokens: 1, OutputTokens: 2}},
 		{Type: session.ChunkFinish, Finish: session.FinishToolCalls},
 		{Type: session.ChunkFinish, Finish: session.FinishError, Failure: &session.ChunkFailure{Message: "m", Code: "c"}},

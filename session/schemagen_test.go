@@ -62,7 +62,7 @@ func (Block) JSONSchema() *jsonschema.Schema {
 		OneOf: []*jsonschema.Schema{
 			variant(string(BlockText), 1, props{{"text", str}}),
 			variant(string(BlockReasoning), 1, props{{"text", str}, {"signature", str}, {"redacted", str}}),
-			variant(string(BlockToolCall), 3, props{{"id", str}, {"name", str}, {"arguments", str}}),
+			variant(string(BlockToolCall), 3, props{{"id", str}, {"name", str}, {"arguments", str}, {"signature", str}}),
 			variant(string(BlockToolResult), 3, props{{"toolCallId", str}, {"content", array(ref("Block"))}, {"isError", yes}}),
 			variant(string(BlockImage), 2, media),
 			variant(string(BlockAudio), 2, media),

@@ -338,7 +338,7 @@ func (w *writer) sends(m *session.Message, b *session.Block) bool {
 	case session.BlockToolCall:
 		return true
 	case session.BlockReasoning:
-		return !w.bare && (b.Signature != "" || b.Redacted != "") && w.own(m)
+		return !w.bare && (b.Signature != "" || b.Redacted != "" && !wire.Parts(b)) && w.own(m)
 	}
 	return false
 }

@@ -13,9 +13,11 @@ type event struct {
 	content, reasoning, refusal string
 	// hasReasoning: the field was there with a string, which may be empty.
 	hasReasoning bool
-	calls        []callDelta
-	finish       string
-	usage        *session.Usage
+	// details are the elements of reasoning_details.
+	details [][]byte
+	calls   []callDelta
+	finish  string
+	usage   *session.Usage
 	// failure is an error object, or the whole event when it is one.
 	failure []byte
 	// inner is set while the parts of a part are read, which have no parts.
@@ -28,6 +30,8 @@ type callDelta struct {
 	hasIndex bool
 	id, name string
 	args     string
+	// sealed are the members that go back with the call, as one object.
+	sealed string
 }
 
 // parse reads one event. It reports false for what is not JSON.
@@ -139,6 +143,12 @@ func (e *event) delta(s *wire.Scanner) {
 		case "reasoning":
 			// vLLM and OpenRouter name it so; some send both, with one content.
 			alt, hasAlt = s.Str()
+		case "reasoning_details":
+			if s.Enter('[') {
+				for ok := s.First(']'); ok; ok = s.Next(']') {
+					e.details = append(e.details, s.Raw())
+				}
+			}
 		case "refusal":
 			e.refusal, _ = s.Str()
 		case "tool_calls":
@@ -206,7 +216,7 @@ func (e *event) call(s *wire.Scanner) {
 		return
 	}
 	for ok := s.First('}'); ok; ok = s.Next('}') {
-		switch string(s.Key()) {
+		switch key := s.Key(); string(key) {
 		case "index":
 			d.index, d.hasIndex = s.Int()
 		case "id":
@@ -214,7 +224,11 @@ func (e *event) call(s *wire.Scanner) {
 		case "function":
 			function(s, &d)
 		default:
-			s.Skip()
+			if sealedMember(key) {
+				d.seal(string(key), s)
+			} else {
+				s.Skip()
+			}
 		}
 	}
 	e.calls = append(e.calls, d)

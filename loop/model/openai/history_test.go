@@ -12,7 +12,7 @@ func writing(t testing.TB) wiretest.Writing {
 	return wiretest.Writing{
 		Next: func(req *model.Request) ([][]byte, error) {
 			known := c.history.Take(req.SessionID)
-			body, err := c.write(req, known)
+			body, err := c.write(req, 0, known)
 			c.history.Keep(known)
 			return body, err
 		},

@@ -10,12 +10,16 @@
 package openai
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"acp-agent/loop/model"
@@ -81,6 +85,8 @@ type Client struct {
 	poster  *wire.Poster
 	noKey   bool
 	history wire.History[int]
+	// terms are those of each model, by its name.
+	terms sync.Map
 }
 
 var _ model.Client = (*Client)(nil)
@@ -175,25 +181,54 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 	})
 }
 
-// post sends the request and returns the answer once its head is there. The
-// error is a *model.Error unless ctx ended.
+// post sends the request, on the terms that the endpoint has made known, and
+// returns the answer once its head is there. The error is a *model.Error unless ctx
+// ended.
 func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, error) {
 	if c.noKey {
 		return nil, c.end.NoKey()
 	}
+	name := req.Head.Config.Model
+	var t terms
+	if known, ok := c.terms.Load(name); ok {
+		t, _ = known.(terms)
+	}
+	for tried := []terms{t}; ; tried = append(tried, t) {
+		res, said, head, err := c.send(ctx, req, t)
+		var refusal *model.Error
+		if err == nil && t != tried[0] {
+			c.terms.Store(name, t)
+		}
+		if err == nil || !errors.As(err, &refusal) {
+			return res, err
+		}
+		sent := func(member string) bool { return bytes.Contains(head, []byte(`"`+member+`":`)) }
+		next, other := t.after(refusal, said, sent)
+		if !other || slices.Contains(tried, next) {
+			return res, err
+		}
+		if t = next; res != nil {
+			res.Body.Close()
+		}
+	}
+}
+
+// send posts the request on some terms. said is the body of a refusal, head the
+// part of the request that was sent before its messages.
+func (c *Client) send(ctx context.Context, req *model.Request, t terms) (res *http.Response, said, head []byte, err error) {
 	known := c.history.Take(req.Conversation())
-	body, err := c.write(req, known)
+	body, err := c.write(req, t, known)
 	if err != nil {
-		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
+		return nil, nil, nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}
 	c.history.Keep(known)
-	res, err := c.poster.Post(ctx, body...)
+	res, err = c.poster.Post(ctx, body...)
 	if res != nil && res.StatusCode >= 300 {
-		text, _ := io.ReadAll(res.Body)
-		return res, c.end.StatusError(res.StatusCode, res.Header, text)
+		said, _ = io.ReadAll(res.Body)
+		return res, said, body[0], c.end.StatusError(res.StatusCode, res.Header, said)
 	}
 	if err != nil {
-		return res, c.end.TransportError(err)
+		return res, nil, nil, c.end.TransportError(err)
 	}
-	return res, nil
+	return res, nil, nil, nil
 }

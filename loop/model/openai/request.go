@@ -10,18 +10,22 @@ import (
 	"acp-agent/session"
 )
 
-// Bounds of what a model invented and a strict server would refuse for ever: a
-// tool name is letters, digits, _ and - (OpenAI's rule), and an id that is
-// longer than any provider's own is no provider's own.
+// Bounds of what a strict server would refuse for ever: a tool name that a model
+// invented is letters, digits, _ and - (OpenAI's rule), and so is the id of a call
+// of another model, at the length that all take. A model's own goes back as it
+// came: LiteLLM keeps Gemini's thought signature in it, some thousand characters
+// (BerriAI/litellm#16895, #18160).
 const (
 	maxName   = 64
-	maxCallID = 256
+	maxCallID = 40
 )
 
-// callID is a call's id as it is sent back: as it came, unless nothing could
-// have made it.
-func callID(id string) string {
-	if len(id) <= maxCallID {
+// callID is the id of a call in a message as it is sent back.
+func (w *writer) callID(m *session.Message, id string) string {
+	if w.terms.has(shortIDs) {
+		return shortID(id)
+	}
+	if w.own(m) {
 		return id
 	}
 	return wire.SafeName(id, maxCallID)
@@ -44,6 +48,8 @@ type writer struct {
 	c       *Client
 	info    entry
 	req     *model.Request
+	name    string
+	terms   terms
 	thinks  bool
 	message int
 	// images are those of tool results, which the wire takes from users alone:
@@ -56,7 +62,7 @@ type part struct{ text, image string }
 
 // encode writes the request's body in one piece.
 func (c *Client) encode(req *model.Request) ([]byte, error) {
-	body, err := c.write(req, new(written))
+	body, err := c.write(req, 0, new(written))
 	return slices.Concat(body...), err
 }
 
@@ -67,7 +73,7 @@ type written = wire.Written[int]
 // write writes the body, in parts: the head, the messages, of which known may hold
 // the beginning, and the end. It leaves in known what the next request can build
 // on.
-func (c *Client) write(req *model.Request, known *written) ([][]byte, error) {
+func (c *Client) write(req *model.Request, terms terms, known *written) ([][]byte, error) {
 	params := req.Head.Config
 	if params.Model == "" {
 		params.Model = c.cfg.Model
@@ -75,13 +81,16 @@ func (c *Client) write(req *model.Request, known *written) ([][]byte, error) {
 	if params.Model == "" {
 		return nil, fmt.Errorf("no model is named")
 	}
-	w := &writer{c: c, info: c.info(params.Model), req: req}
+	w := &writer{c: c, info: c.info(params.Model), req: req, name: params.Model, terms: terms}
 	w.Raw(`{"model":`)
 	w.Str(params.Model)
-	w.Raw(`,"stream":true,"stream_options":{"include_usage":true}`)
+	w.Raw(`,"stream":true`)
+	if !terms.has(noUsage) {
+		w.Raw(`,"stream_options":{"include_usage":true}`)
+	}
 	w.limits(&params)
 	w.effort(params.ReasoningEffort)
-	if c.cfg.Dialect == DialectOpenAI && req.SessionID != "" {
+	if c.cfg.Dialect == DialectOpenAI && req.SessionID != "" && !terms.has(noCacheKey) {
 		w.Raw(`,"prompt_cache_key":`)
 		w.Str(req.SessionID)
 	}
@@ -95,7 +104,7 @@ func (c *Client) write(req *model.Request, known *written) ([][]byte, error) {
 		w.Raw(`}`)
 	}
 	head := w.Dst
-	if err := w.messages(known, wire.Key{Model: params.Model, Reasoning: w.thinks}); err != nil {
+	if err := w.messages(known, wire.Key{Model: params.Model, Reasoning: w.thinks, Terms: uint16(terms)}); err != nil {
 		return nil, err
 	}
 	if req.Head.System != "" && len(w.Dst) > 0 {
@@ -126,7 +135,7 @@ func (w *writer) messages(known *written, key wire.Key) error {
 		case session.RoleAssistant:
 			w.assistant(m)
 		case session.RoleTool:
-			w.results(m)
+			w.results(m, asked(msgs[:i]))
 		default:
 			return fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
@@ -155,19 +164,17 @@ func (w *writer) limits(p *session.Params) {
 	if n == 0 {
 		n = w.c.cfg.MaxTokens
 	}
+	if w.c.cfg.Dialect == DialectDeepSeek && n == 0 {
+		n = deepseekMaxTokens
+	}
 	name := "max_tokens"
-	switch w.c.cfg.Dialect {
-	case DialectOpenAI:
+	if (w.c.cfg.Dialect == DialectOpenAI) != w.terms.has(otherLimit) {
 		name = "max_completion_tokens"
-	case DialectDeepSeek:
-		if n == 0 {
-			n = deepseekMaxTokens
-		}
 	}
 	if w.info.MaxOutput > 0 {
 		n = min(n, w.info.MaxOutput)
 	}
-	if n > 0 {
+	if n > 0 && !w.terms.has(noLimit) {
 		w.Raw(`,"` + name + `":`)
 		w.Int(n)
 	}
@@ -290,6 +297,11 @@ func (w *writer) assistant(m *session.Message) {
 			calls++
 		}
 	}
+	if len(texts) == 0 && calls == 0 {
+		// It thought and said nothing. Servers refuse a message without either
+		// ("content or tool_calls must be set", "must not be empty").
+		return
+	}
 	w.open("assistant")
 	if w.c.cfg.Dialect == DialectOpenAI {
 		w.content(texts)
@@ -309,12 +321,14 @@ func (w *writer) assistant(m *session.Message) {
 		}
 		i++
 		w.Raw(`{"id":`)
-		w.Str(callID(b.ID))
+		w.Str(w.callID(m, b.ID))
 		w.Raw(`,"type":"function","function":{"name":`)
 		w.Str(wire.SafeName(b.Name, maxName))
 		w.Raw(`,"arguments":`)
 		w.Str(wire.Arguments(b.Arguments))
-		w.Raw(`}}`)
+		w.Raw(`}`)
+		w.sealed(m, &b)
+		w.Raw(`}`)
 	}
 	if i > 0 {
 		w.Raw(`]`)
@@ -322,21 +336,36 @@ func (w *writer) assistant(m *session.Message) {
 	w.Raw(`}`)
 }
 
-// reasoning sends a thinking answer's reasoning back to DeepSeek, which refuses
-// a history whose tool-call turns lack it, be it empty (deepseek-harness 0.1.1-rc.2, model client; earendil-works/pi#3636). The
-// reasoning of another provider's model is left out, and the empty string put
-// in its place while DeepSeek thinks. Other dialects refuse the field.
+// reasoning sends a thinking answer's reasoning back to who wants it. DeepSeek
+// refuses a history whose turns with tool calls lack it, be it empty
+// (deepseek-harness 0.1.1-rc.2, model client; earendil-works/pi#3636), the last
+// message of such a turn included (MoonshotAI/kimi-cli#2141): that of another
+// provider's model is left out, and the empty string put in its place while
+// DeepSeek thinks. Of the others some refuse the field and some refuse to be
+// without it: see terms.
 func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
-	if w.c.cfg.Dialect != DialectDeepSeek {
-		return
-	}
-	own := m.Provider == "" || m.Provider == w.c.cfg.Provider || strings.HasPrefix(m.Provider, "deepseek")
-	switch {
-	case own && len(texts) > 0:
-		w.Raw(`,"reasoning_content":`)
-		w.Str(strings.Join(texts, ""))
-	case calls && w.thinks:
-		w.Raw(`,"reasoning_content":""`)
+	switch w.c.cfg.Dialect {
+	case DialectOpenAI:
+	case DialectDeepSeek:
+		own := m.Provider == "" || m.Provider == w.c.cfg.Provider || strings.HasPrefix(m.Provider, "deepseek")
+		switch {
+		case own && len(texts) > 0:
+			w.Raw(`,"reasoning_content":`)
+			w.Str(strings.Join(texts, ""))
+		case w.thinks:
+			w.Raw(`,"reasoning_content":""`)
+		}
+	default:
+		said := strings.Join(texts, "")
+		switch {
+		case w.terms.has(noReasoning) || w.details(m) || !w.terms.has(askedReasoning) && !wantsReasoning(w.name):
+		case w.own(m) && said != "":
+			w.Raw(`,"reasoning_content":`)
+			w.Str(said)
+		case calls && w.terms.has(askedReasoning):
+			// Moonshot takes an empty one for none (openclaw/openclaw#59689).
+			w.Raw(`,"reasoning_content":" "`)
+		}
 	}
 }
 
@@ -351,8 +380,19 @@ func joinText(ps []part) string {
 	return strings.Join(out, "\n")
 }
 
-// results writes tool results, each a message of its own.
-func (w *writer) results(m *session.Message) {
+// asked is the message whose calls the results behind msgs are of.
+func asked(msgs []session.Message) *session.Message {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == session.RoleAssistant {
+			return &msgs[i]
+		}
+	}
+	return new(session.Message)
+}
+
+// results writes tool results, each a message of its own, of the calls of an
+// assistant's message.
+func (w *writer) results(m, asked *session.Message) {
 	for _, b := range m.Content {
 		if b.Type != session.BlockToolResult {
 			continue
@@ -385,7 +425,7 @@ func (w *writer) results(m *session.Message) {
 			w.Str(joinText(texts))
 		}
 		w.Raw(`,"tool_call_id":`)
-		w.Str(callID(b.CallID))
+		w.Str(w.callID(asked, b.CallID))
 		w.Raw(`}`)
 	}
 }

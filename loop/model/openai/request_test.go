@@ -136,7 +136,7 @@ func TestReasoningIsSentBack(t *testing.T) {
 		{"call without reasoning", "deepseek", "", said("deepseek", wiretest.Call("c", "f", "{}")), `"reasoning_content":""`},
 		{"foreign call", "deepseek", "high", said("anthropic", thought("secret"), wiretest.Call("c", "f", "{}")), `"reasoning_content":""`},
 		{"foreign call, thinking off", "deepseek", "off", said("anthropic", thought("secret"), wiretest.Call("c", "f", "{}")), ""},
-		{"foreign answer", "deepseek", "", said("anthropic", thought("secret"), session.Text("t")), ""},
+		{"foreign answer", "deepseek", "", said("anthropic", thought("secret"), session.Text("t")), `"reasoning_content":""`},
 		{"OpenAI refuses it", "openai", "", said("openai", thought("secret"), wiretest.Call("c", "f", "{}")), ""},
 	}
 	for _, tt := range tests {

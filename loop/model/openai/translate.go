@@ -26,6 +26,8 @@ type translator struct {
 	// thinking answer with an empty one, and wants it back even if no more came.
 	sawReasoning  bool
 	saidReasoning bool
+	thought       []byte
+	details       details
 	calls         []*toolCall
 	refused       bool
 	finish        string
@@ -53,6 +55,7 @@ type toolCall struct {
 	hasIndex bool
 	id, name string
 	args     []byte
+	sealed   string
 }
 
 var (
@@ -96,6 +99,13 @@ func (t *translator) event(e *event) {
 	if e.usage != nil {
 		t.usage = e.usage
 	}
+	said := e.reasoning != "" // then the details say the same
+	for _, raw := range e.details {
+		e.hasReasoning = true
+		if says := t.details.add(raw); !said {
+			e.reasoning += says
+		}
+	}
 	if e.hasReasoning {
 		t.sawReasoning = true
 		if e.reasoning != "" {
@@ -137,6 +147,7 @@ func (t *translator) think(s string) {
 		t.reasoning = t.open(session.BlockReasoning)
 	}
 	t.saidReasoning = true
+	t.thought = append(t.thought, s...)
 	t.y.Emit(session.Chunk{Type: session.ChunkReasoning, Index: t.reasoning, Text: s})
 }
 
@@ -164,6 +175,9 @@ func (t *translator) deltaCall(d *callDelta) {
 		c.name, out.Name = d.name, d.name
 	}
 	c.args = append(c.args, d.args...)
+	if d.sealed != "" {
+		c.sealed = d.sealed
+	}
 	if out.ID != "" || out.Name != "" || out.Text != "" {
 		t.y.Emit(out)
 	}
@@ -234,7 +248,7 @@ func (t *translator) End() error {
 		t.reasoning = t.open(session.BlockReasoning)
 	}
 	for n := range t.next {
-		t.y.Emit(session.Chunk{Type: session.ChunkBlockEnd, Index: n})
+		t.y.Emit(session.Chunk{Type: session.ChunkBlockEnd, Index: n, Block: t.settled(n)})
 	}
 	if t.usage != nil {
 		t.y.Emit(session.Chunk{Type: session.ChunkUsage, Usage: t.usage})
@@ -244,6 +258,23 @@ func (t *translator) End() error {
 		return err
 	}
 	t.y.Emit(session.Chunk{Type: session.ChunkFinish, Finish: kind})
+	return nil
+}
+
+// settled is a block with what the provider has sealed of it, nil where that is
+// nothing.
+func (t *translator) settled(n int) *session.Block {
+	if n == t.reasoning {
+		if sealed := t.details.sealed(); sealed != "" {
+			return &session.Block{Type: session.BlockReasoning, Text: string(t.thought), Redacted: sealed}
+		}
+		return nil
+	}
+	for _, c := range t.calls {
+		if c.block == n && c.sealed != "" {
+			return &session.Block{Type: session.BlockToolCall, ID: c.id, Name: c.name, Arguments: string(c.args), Signature: c.sealed}
+		}
+	}
 	return nil
 }
 

@@ -25,6 +25,9 @@ type Key struct {
 	Model string
 	// Reasoning: reasoning is sent back.
 	Reasoning bool
+	// Terms are what the endpoint has made known of what it takes, as the client
+	// counts them.
+	Terms uint16
 }
 
 // Place is a place between two messages of a conversation.

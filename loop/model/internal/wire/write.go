@@ -45,6 +45,11 @@ func Arguments(s string) string {
 	return "{}"
 }
 
+// Parts reports whether what is redacted of a reasoning block are the parts that
+// chat completions have, which the other wires cannot read: a provider that is
+// asked on another wire than before.
+func Parts(b *session.Block) bool { return strings.HasPrefix(b.Redacted, "[") }
+
 // Body is the body of a request that is being written: the parts that are written,
 // and the one at hand.
 type Body struct {

@@ -233,7 +233,7 @@ func (w *writer) sends(m *session.Message, b *session.Block) bool {
 	case session.BlockToolCall:
 		return true
 	case session.BlockReasoning:
-		return !w.without.reasoning && b.Redacted != "" && m.Provider == w.c.cfg.Provider && (w.c.official || m.Model == w.name)
+		return !w.without.reasoning && b.Redacted != "" && !wire.Parts(b) && m.Provider == w.c.cfg.Provider && (w.c.official || m.Model == w.name)
 	}
 	return false
 }

@@ -1,0 +1,186 @@
+package openai
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"acp-agent/loop/model"
+	"acp-agent/loop/model/internal/wiretest"
+	"acp-agent/session"
+)
+
+// blocks are those that an answer's stream makes.
+func blocks(t *testing.T, events ...string) []session.Block {
+	t.Helper()
+	var a session.Assembler
+	for c, err := range chat.Decode(strings.NewReader(sse(events...))) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.Add(&c)
+	}
+	return a.Blocks(true)
+}
+
+// TestSealedGoesBack holds that what a provider sealed goes back to the same model
+// as it came, and to no other.
+func TestSealedGoesBack(t *testing.T) {
+	const end = done
+	tests := []struct {
+		name   string
+		events []string
+		want   []string
+	}{
+		{
+			"Gemini's own endpoint",
+			[]string{toolDelta(`"index":0,"id":"function-call-1","type":"function","extra_content":{"google":{"thought_signature":"CsEB<a>=="}},"function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), end},
+			[]string{`"function":{"name":"f","arguments":"{}"},"extra_content":{"google":{"thought_signature":"CsEB<a>=="}}}`},
+		},
+		{
+			"LiteLLM",
+			[]string{toolDelta(`"index":0,"id":"call_1__thought__` + strings.Repeat("Q", 4000) + `","provider_specific_fields":{"thought_signature":"CsE"},"extra_content":null,"function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), end},
+			[]string{`"provider_specific_fields":{"thought_signature":"CsE"}`, `"id":"call_1__thought__` + strings.Repeat("Q", 4000) + `"`, `"tool_call_id":"call_1__thought__` + strings.Repeat("Q", 4000) + `"`},
+		},
+		{
+			"OpenRouter, Claude",
+			[]string{
+				deltaEvent(`{"role":"assistant","content":"","reasoning":"Let","reasoning_details":[{"type":"reasoning.text","text":"Let","format":"anthropic-claude-v1","index":0}]}`),
+				deltaEvent(`{"content":"","reasoning":" me","reasoning_details":[{"type":"reasoning.text","text":" me <think>","signature":null,"format":"anthropic-claude-v1","index":0}]}`),
+				deltaEvent(`{"content":"","reasoning_details":[{"type":"reasoning.text","signature":"Et8B","format":"anthropic-claude-v1","index":0}]}`),
+				toolDelta(`"index":0,"id":"c","function":{"name":"f","arguments":"{}"}`), finish("tool_calls"), end,
+			},
+			[]string{`"reasoning_details":[{"format":"anthropic-claude-v1","index":0,"signature":"Et8B","text":"Let me <think>","type":"reasoning.text"}]`},
+		},
+		{
+			"OpenRouter, Gemini",
+			[]string{
+				deltaEvent(`{"content":"","reasoning_details":[{"type":"reasoning.summary","summary":"Plan","format":"google-gemini-v1","index":0},{"type":"reasoning.encrypted","data":"AbC=","id":"tool_f_1","format":"google-gemini-v1","index":1}],"tool_calls":[{"index":0,"id":"tool_f_1","function":{"name":"f","arguments":"{}"}}]}`), finish("tool_calls"), end,
+			},
+			[]string{`"reasoning_details":[{"format":"google-gemini-v1","index":0,"summary":"Plan","type":"reasoning.summary"},{"data":"AbC=","format":"google-gemini-v1","id":"tool_f_1","index":1,"type":"reasoning.encrypted"}]`},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			said := blocks(t, tt.events...)
+			last := said[len(said)-1]
+			req := func(provider, name string) string {
+				body, err := client(t, Config{Provider: "local", BaseURL: "http://h/v1"}).encode(&model.Request{
+					Head: session.RequestHead{Config: session.Params{Model: name}},
+					Messages: []session.Message{
+						wiretest.User("q"), wiretest.Assistant(provider, "m", said...), wiretest.ToolResult(last.ID, session.Text("r")),
+					},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(body)
+			}
+			for _, want := range tt.want {
+				if got := req("local", "m"); !strings.Contains(got, want) {
+					t.Errorf("the request is\n%s\nwithout\n%s", got, want)
+				}
+			}
+			for _, other := range []string{req("local", "other"), req("elsewhere", "m")} {
+				for _, no := range []string{"extra_content", "provider_specific", "reasoning_details", "thought_signature", strings.Repeat("Q", 100)} {
+					if strings.Contains(other, no) {
+						t.Errorf("another model is sent %s:\n%.400s", no, other)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestReasoningIsShownOnce: the details say what the reasoning field says.
+func TestReasoningIsShownOnce(t *testing.T) {
+	got := blocks(t, deltaEvent(`{"reasoning":"ab","reasoning_details":[{"type":"reasoning.text","text":"a","index":0},{"type":"reasoning.text","text":"b","index":0}]}`),
+		deltaEvent(`{"reasoning_details":[{"type":"reasoning.text","text":"c","index":0},{"type":"reasoning.summary","summary":"d","index":1}]}`), deltaEvent(`{"content":"x"}`), finish("stop"), done)
+	if len(got) != 2 || got[0].Text != "abcd" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// TestTerms holds that a refusal that the next request can heed is heeded, for the
+// requests that follow as well, and that any other is not sent twice.
+func TestTerms(t *testing.T) {
+	history := []session.Message{
+		wiretest.User("q"), wiretest.Assistant("local", "kimi-x", wiretest.Reasoning("thought", "", ""), wiretest.Call("call_1", "f", "{}")),
+		wiretest.ToolResult("call_1", session.Text("r")),
+	}
+	tests := []struct {
+		name, model   string
+		dialect       Dialect
+		status        int
+		refusal       string
+		before, after string // what is there before the refusal and not after it, and the other way round
+	}{
+		{"stream_options", "m", "", 422, `{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}`, `"stream_options"`, ""},
+		{"prompt_cache_key", "m", DialectOpenAI, 400, `{"error":{"message":"property 'prompt_cache_key' is unsupported"}}`, `"prompt_cache_key"`, ""},
+		{"max_tokens' other name", "m", "", 400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens"}}`, `"max_tokens":9`, `"max_completion_tokens":9`},
+		{"max_completion_tokens' other name", "m", DialectOpenAI, 422, `{"message":{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted, did you mean max_tokens?"}]}}`, `"max_completion_tokens":9`, `"max_tokens":9`},
+		{"too many max_tokens", "m", "", 400, `{"error":{"message":"Range of max_tokens should be [1, 8]"}}`, `"max_tokens":9`, ""},
+		{"no room for max_tokens", "m", "", 400, `{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens and your request has 1 input tokens"}}`, `"max_tokens":9`, ""},
+		{"Mistral's ids", "m", "", 400, `{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_function_call","code":"3280"}`, `"tool_call_id":"call_1"`, `"tool_call_id":"` + shortID("call_1") + `"`},
+		{"Mistral's ids as a fault", "m", "", 500, `{"error":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9"}`, `"id":"call_1"`, `"id":"` + shortID("call_1") + `"`},
+		{"Moonshot's reasoning", "m", "", 400, `{"error":{"message":"thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"}}`, "", `"reasoning_content":" "`},
+		{"DeepSeek's, at a gateway", "m", "", 400, "{\"error\":{\"message\":\"The `reasoning_content` in the thinking mode must be passed back to the API.\"}}", "", `"reasoning_content":" "`},
+		{"Groq's Kimi", "kimi-x", "", 400, `{"error":{"message":"'messages.1' : for 'role:assistant' the following must be satisfied[('messages.1' : property 'reasoning_content' is unsupported)]"}}`, `"reasoning_content":"thought"`, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			has := func(body, what string) bool { return what != "" && strings.Contains(body, what) }
+			url, got := wiretest.Bodies(t, func(w http.ResponseWriter, n int, body string) {
+				if n == 1 {
+					w.WriteHeader(tt.status)
+					_, _ = io.WriteString(w, tt.refusal)
+					return
+				}
+				_, _ = io.WriteString(w, chat.Begun+chat.Ended)
+			})
+			c := client(t, Config{Provider: "local", BaseURL: url, Dialect: tt.dialect, MaxTokens: 9})
+			req := &model.Request{SessionID: "s", Head: session.RequestHead{Config: session.Params{Model: tt.model}}, Messages: history}
+			for range 2 {
+				if r := wiretest.Collect(c.Stream(t.Context(), req)); r.Err != nil || r.Text() != "x" {
+					t.Fatal(r)
+				}
+			}
+			if len(*got) != 3 {
+				t.Fatalf("%d requests", len(*got))
+			}
+			if tt.before != "" && !has((*got)[0], tt.before) {
+				t.Errorf("the first was without %s: %s", tt.before, (*got)[0])
+			}
+			for _, body := range (*got)[1:] {
+				if tt.after != "" && !has(body, tt.after) || has(body, tt.before) {
+					t.Errorf("then it was %s", body)
+				}
+			}
+			again := client(t, Config{Provider: "local", BaseURL: wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tt.status)
+				_, _ = io.WriteString(w, tt.refusal)
+			}), Dialect: tt.dialect, MaxTokens: 9})
+			if r := wiretest.Collect(again.Stream(t.Context(), req)); r.Err == nil {
+				t.Error("a refusal that stays is no failure")
+			}
+		})
+	}
+}
+
+// TestSaysNothing: a message of reasoning alone is no message on this wire.
+func TestSaysNothing(t *testing.T) {
+	for _, provider := range []string{"deepseek", "openai"} {
+		c := client(t, Config{Provider: provider, APIKey: "k"})
+		body, err := c.encode(&model.Request{
+			Head:     session.RequestHead{Config: session.Params{Model: "m"}},
+			Messages: []session.Message{said(provider, thought("r")), wiretest.User("q"), said(provider, thought("r")), wiretest.User("q")},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := `"messages":[{"role":"user","content":"q"},{"role":"user","content":"q"}]}`; !strings.HasSuffix(string(body), want) {
+			t.Errorf("%s is sent %s", provider, body)
+		}
+	}
+}
