@@ -49,6 +49,7 @@ func Serve(ctx context.Context, stream jsonrpc2.ObjectStream, mux *Mux, opts Ser
 		Conn: c, mux: mux, ctx: reqCtx, private: map[uint64]RequestId{},
 		broken: make(chan error, 1), release: make(chan struct{}),
 	}
+	l.intake.sunk.L = &l.intake.mu
 	// jsonrpc2 closes itself when its context ends or a read fails, and can then answer nothing more.
 	// It therefore gets a context without end, and a stream that holds the end back until we are done.
 	rpc := jsonrpc2.NewConn(context.WithoutCancel(ctx), l, l, jsonrpc2.OnSend(l.onSend), jsonrpc2.SetLogger(quiet{}))
@@ -62,6 +63,7 @@ func Serve(ctx context.Context, stream jsonrpc2.ObjectStream, mux *Mux, opts Ser
 		c.refuse()
 	}
 	cancel()
+	l.dismiss()
 	c.wait(opts.Grace, l.broken)
 	c.end()
 	cerr := rpc.Close() // flushes and closes the stream; waits for both, within the stream's own bound
@@ -134,7 +136,9 @@ type link struct {
 	// Owned by the reading goroutine.
 	in          Message
 	lastPrivate uint64
-	initialized bool
+
+	intake      intake
+	initialized bool // intake.mu guards it
 
 	// out is set by onSend and taken by WriteObject, both under jsonrpc2's sending lock.
 	out *jsonrpc2.Response
@@ -198,17 +202,13 @@ func (l *link) Close() error { return l.Conn.stream.Close() }
 
 // Handle implements jsonrpc2.Handler, on the reading goroutine.
 func (l *link) Handle(_ context.Context, rpc *jsonrpc2.Conn, req *jsonrpc2.Request) {
-	if req.Notif {
-		l.notification()
-		return
-	}
-	l.request(rpc, req.ID)
+	l.take(arrival{Message: l.in, rpc: rpc, private: req.ID})
 }
 
-func (l *link) notification() {
-	if l.in.Method == MethodCancelRequest {
+func (l *link) notification(m *Message) {
+	if m.Method == MethodCancelRequest {
 		var p CancelRequestNotification
-		if decodeParams(l.in.Params, &p) != nil {
+		if decodeParams(m.Params, &p) != nil {
 			return
 		}
 		key, _ := IDKey(p.RequestID)
@@ -220,66 +220,85 @@ func (l *link) notification() {
 		}
 		return
 	}
-	h, ok := l.mux.notifications[l.in.Method]
+	h, ok := l.mux.notifications[m.Method]
 	if !ok || !l.initialized {
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("acp: a notification handler panicked", "method", l.in.Method, "panic", p, "stack", string(debug.Stack()))
+			l.log.Error("acp: a notification handler panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
 		}
 	}()
-	if err := h(l.ctx, l.in.Params); err != nil {
-		l.log.Warn("acp: dropped a notification", "method", l.in.Method, "err", err)
+	if err := h(l.ctx, m.Params); err != nil {
+		l.log.Warn("acp: dropped a notification", "method", m.Method, "err", err)
 	}
 }
 
-func (l *link) request(rpc *jsonrpc2.Conn, id jsonrpc2.ID) {
-	method := l.in.Method
-	key, _ := IDKey(l.in.ID)
+// request admits a request and starts it; intake.mu is held.
+func (l *link) request(m arrival) {
+	if !l.enter() {
+		l.reply(m, nil, InternalError("the agent is shutting down"))
+		return
+	}
+	key, _ := IDKey(m.ID)
 	f := new(inflight)
 	ctx, cancel := context.WithCancel(context.WithValue(l.ctx, inflightKey{}, f))
 	f.cancel = cancel
-	reply := func(result json.RawMessage, err error) {
+	run, err := l.admit(ctx, m, key, f)
+	if err == nil && m.Method == MethodInitialize {
+		l.initialized = true
+	}
+	if err != nil && l.room() == nil {
 		cancel()
-		l.reply(rpc, id, method, result, err)
-	}
-	if err := l.open(key, f); err != nil {
-		reply(nil, err)
-		return
-	}
-	run, err := l.admit(ctx, method)
-	if err != nil {
-		l.closeRequest(key)
-		reply(nil, err)
+		l.reply(m, nil, err)
 		l.handler.Done()
 		return
 	}
-	if method == MethodInitialize {
-		l.initialized = true
+	// A prompt takes as long as its person does, and there is one a session.
+	counted := err != nil || m.Method != MethodSessionPrompt
+	if counted {
+		l.intake.running++
 	}
-	go func() { // counted by open, waited for by Serve
+	go func() { // counted by enter, waited for by Serve
 		defer l.handler.Done()
-		result, err := json.RawMessage(nil), error(InternalError("the handler did not return"))
-		defer func() {
-			if p := recover(); p != nil {
-				l.log.Error("acp: a request handler panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
-				result, err = nil, InternalError("")
-			}
-			// The id is free before the answer is out, so that a client may use it again at once.
-			l.closeRequest(key)
-			reply(result, err)
-			if err == nil {
-				for _, fn := range f.after {
-					fn()
-				}
-			}
-			for _, fn := range f.finally {
+		if counted {
+			defer l.leave()
+		}
+		if err != nil {
+			cancel()
+			l.awaitRoom()
+			l.reply(m, nil, err)
+			return
+		}
+		l.run(m, key, f, run, counted)
+	}()
+}
+
+// run does the work of an admitted request and answers it.
+func (l *link) run(m arrival, key string, f *inflight, run func() (json.RawMessage, error), counted bool) {
+	result, err := json.RawMessage(nil), error(InternalError("the handler did not return"))
+	defer func() {
+		if p := recover(); p != nil {
+			l.log.Error("acp: a request handler panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
+			result, err = nil, InternalError("")
+		}
+		if counted {
+			l.awaitRoom()
+		}
+		// The id is free before the answer is out, so that a client may use it again at once.
+		l.closeRequest(key)
+		f.cancel()
+		l.reply(m, result, err)
+		if err == nil {
+			for _, fn := range f.after {
 				fn()
 			}
-		}()
-		result, err = run()
+		}
+		for _, fn := range f.finally {
+			fn()
+		}
 	}()
+	result, err = run()
 }
 
 type inflightKey struct{}
@@ -301,18 +320,25 @@ func AfterReply(ctx context.Context, fn func()) {
 	}
 }
 
-// open registers a request and counts its handler.
-func (c *Conn) open(key string, f *inflight) error {
+// enter counts the handler of a request; false when no more are taken.
+func (c *Conn) enter() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.refusing {
-		return InternalError("the agent is shutting down")
+		return false
 	}
+	c.handler.Add(1)
+	return true
+}
+
+// open registers a request.
+func (c *Conn) open(key string, f *inflight) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if _, dup := c.serving[key]; dup {
 		return InvalidRequest("a request with this id is still open; use a new id")
 	}
 	c.serving[key] = f
-	c.handler.Add(1)
 	return nil
 }
 
@@ -322,30 +348,36 @@ func (c *Conn) closeRequest(key string) {
 	delete(c.serving, key)
 }
 
-// admit decodes the request at hand and has its handler admit it.
-func (l *link) admit(ctx context.Context, method string) (run func() (json.RawMessage, error), err error) {
-	if !l.initialized && method != MethodInitialize {
-		return nil, InvalidRequest("send initialize first")
-	}
-	h, ok := l.mux.requests[method]
-	if !ok {
-		return nil, MethodNotFound(method)
+// admit registers a request, decodes it and has its handler admit it. With an error it is not registered.
+func (l *link) admit(ctx context.Context, m arrival, key string, f *inflight) (run func() (json.RawMessage, error), err error) {
+	if err := l.open(key, f); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			l.log.Error("acp: admitting a request panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
+			l.log.Error("acp: admitting a request panicked", "method", m.Method, "panic", p, "stack", string(debug.Stack()))
 			run, err = nil, InternalError("")
 		}
+		if err != nil {
+			l.closeRequest(key)
+		}
 	}()
-	return h(ctx, l.in.Params)
+	if !l.initialized && m.Method != MethodInitialize {
+		return nil, InvalidRequest("send initialize first")
+	}
+	h, ok := l.mux.requests[m.Method]
+	if !ok {
+		return nil, MethodNotFound(m.Method)
+	}
+	return h(ctx, m.Params)
 }
 
 // reply answers a request. A failed write is not reported here: it ends the stream, and Serve with it.
-func (l *link) reply(rpc *jsonrpc2.Conn, id jsonrpc2.ID, method string, result json.RawMessage, err error) {
-	resp := &jsonrpc2.Response{ID: id, Result: &result}
+func (l *link) reply(m arrival, result json.RawMessage, err error) {
+	resp := &jsonrpc2.Response{ID: m.private, Result: &result}
 	if err != nil {
 		if hidden(err) {
-			l.log.Error("acp: a request failed", "method", method, "err", err)
+			l.log.Error("acp: a request failed", "method", m.Method, "err", err)
 		}
 		we := ToError(err)
 		resp.Result, resp.Error = nil, &jsonrpc2.Error{Code: int64(we.Code), Message: we.Message}
@@ -354,5 +386,5 @@ func (l *link) reply(rpc *jsonrpc2.Conn, id jsonrpc2.ID, method string, result j
 			resp.Error.Data = &raw
 		}
 	}
-	_ = rpc.SendResponse(l.ctx, resp)
+	_ = m.rpc.SendResponse(l.ctx, resp)
 }

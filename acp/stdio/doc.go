@@ -24,5 +24,5 @@
 // is written by who brings it, which spares the change of threads; of messages that follow each other
 // fast, as the deltas of a stream, the goroutine makes fewer writes. WriteFrame waits while more than the budget is queued, so that a peer which does not
 // read slows the producer down instead of filling memory; WriteObject, which carries answers, does
-// not wait. The first write error ends the stream for reading and writing alike.
+// not wait: who answers asks for Room first. The first write error ends the stream for reading and writing alike.
 package stdio

@@ -76,7 +76,7 @@ type Stream struct {
 	closing bool          // no more is queued; the writer ends when pending is empty
 	err     error         // why the stream ended; set once
 	wake    chan struct{} // room for one: there is something for the writer to do
-	room    chan struct{} // closed and replaced whenever the queue has shrunk
+	room    chan struct{} // closed and replaced whenever the queue has shrunk, and at the end
 	ended   chan struct{} // closed when err is set
 	idle    chan struct{} // closed by the writer when it ends
 	prompt  PromptWriter  // nil where w is none
@@ -87,6 +87,7 @@ type Stream struct {
 var (
 	_ jsonrpc2.ObjectStream = (*Stream)(nil)
 	_ acp.FrameWriter       = (*Stream)(nil)
+	_ acp.Roomer            = (*Stream)(nil)
 )
 
 // NewStream returns a stream over r and w. Close closes both where they are io.Closers. Its writing
@@ -223,6 +224,16 @@ func (s *Stream) WriteFrame(ctx context.Context, frame []byte) error {
 	}
 }
 
+// Room implements acp.Roomer.
+func (s *Stream) Room() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || s.closing || len(s.pending)+s.writing < s.opts.Budget {
+		return nil
+	}
+	return s.room
+}
+
 // queue appends a frame; s.mu is held.
 func (s *Stream) queue(frame []byte, newline bool) error {
 	if s.err != nil {
@@ -325,6 +336,8 @@ func (s *Stream) fail(err error) {
 	if s.err == nil {
 		s.err = err
 		close(s.ended)
+		close(s.room)
+		s.room = make(chan struct{})
 		s.kick()
 	}
 }
