@@ -59,6 +59,9 @@ finish tool-calls
 
 func fixture(t testing.TB) wiretest.Stream { return wiretest.Captured(t, "tools", fixtureWant) }
 
+// half is a delta whose text is JSON already.
+func half(json string) string { return strings.Replace(text("x"), `"x"`, `"`+json+`"`, 1) }
+
 // quirks are streams as servers send them, and what they mean.
 var quirks = []wiretest.Stream{
 	{"plain", answered("end_turn"), wholeStop},
@@ -72,6 +75,7 @@ var quirks = []wiretest.Stream{
 	},
 	{"unknown reason", answered("surprise"), xUsage + "error server 0 retryable=true\n"},
 	{"tool_use without a call", answered("tool_use"), wholeStop},
+	{"a character in two deltas", sse(msgStart, textStart, half(`x\ud83d`), half(`\ude00`)) + rest("end_turn"), strings.Replace(wholeStop, `"x"`, `"x😀"`, 1)},
 	{"nothing", sse(msgStart, stop("end_turn"), msgStop), "usage in=9 out=5 read=0 write=0 reason=0\nerror empty_response 0 retryable=true\n"},
 	{
 		"call under end_turn", sse(msgStart, `{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":"a","name":"f","input":{"k":1}}}`, blockStop, stop("end_turn"), msgStop),

@@ -210,6 +210,19 @@ var quirks = []wiretest.Stream{
 	{"second choice is not asked for", sse(`{"choices":[{"index":0,"delta":{"content":"a"}},{"index":1,"delta":{"content":"b"},"finish_reason":"stop"}]}`, finish("stop"), done), "text \"a\"\nfinish stop\n"},
 	{"content in parts", sse(deltaEvent(`{"content":[{"type":"thinking","thinking":[{"type":"text","text":"hm"}]},{"type":"text","text":"a"}]}`), finish("stop"), done), "reasoning \"hm\"\ntext \"a\"\nfinish stop\n"},
 	{"verbatim text", sse(deltaEvent(`{"content":" \u2028<a&b>\n\t\"\\ \ud83d\ude00 😀 \u0000"}`), finish("stop"), done), "text \" \\u2028<a&b>\\n\\t\\\"\\\\ 😀 😀 \\x00\"\nfinish stop\n"},
+	{
+		"a character in two deltas", sse(deltaEvent(`{"reasoning_content":"r\ud83d"}`), deltaEvent(`{"reasoning_content":"\uDE00"}`),
+			deltaEvent(`{"content":"a\uD83D"}`), deltaEvent(`{"content":"\ude00\ud83d"}`), deltaEvent(`{"content":"\ude01b"}`),
+			toolDelta(`"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":\"\ud83d"}`), toolDelta(`"index":0,"function":{"arguments":"\ude02\"}"}`),
+			finish("tool_calls"), done),
+		"reasoning \"r😀\"\ntext \"a😀😁b\"\ncall a f {\"a\":\"😂\"}\nfinish tool-calls\n",
+	},
+	{
+		"half a character", sse(deltaEvent(`{"content":"a\ud83d"}`), deltaEvent(`{"content":"b\\ud83d"}`), deltaEvent(`{"content":"\ude00\"\ude00"}`),
+			deltaEvent(`{"content":"\ud83d"}`), finish("stop"), done),
+		"text \"a\ufffdb\\\\ud83d\ufffd\\\"\ufffd\ufffd\"\nfinish stop\n",
+	},
+	{"half a character at the end", sse(deltaEvent(`{"content":"a\ud83d"}`)), "text \"a\ufffd\"\nerror stream_closed 0 retryable=true\n"},
 	{"unknown events", sse(`{"type":"ping"}`, `[]`, `1`, deltaEvent(`{"content":"x"}`), finish("stop"), done), "text \"x\"\nfinish stop\n"},
 	{"finish in capitals", sse(deltaEvent(`{"content":"x"}`), finish("STOP"), done), "text \"x\"\nfinish stop\n"},
 }

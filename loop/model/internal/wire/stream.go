@@ -134,6 +134,9 @@ type decoder struct {
 	fail func(error)
 	// idle reports whether the watch has cancelled the request.
 	idle func() bool
+	// half is an event that ends in half a character, until it is known whether the next
+	// has the other; halfName is its type.
+	half, halfName []byte
 }
 
 // run decodes until the end mark, the end of the body or a failure. An answer
@@ -142,12 +145,24 @@ type decoder struct {
 func (d *decoder) run(h http.Header) {
 	for {
 		data, name, cut, err := d.sse.Next()
+		if d.half != nil {
+			var half []byte
+			half, data = rejoin(d.half, data)
+			d.half = nil
+			if !d.event(half, d.halfName, false) {
+				return
+			}
+		}
 		if err != nil {
 			d.ended(err, h)
 			return
 		}
 		if !keepAlive(name) {
 			d.w.news()
+		}
+		if !cut && firstHalf(data) >= 0 {
+			d.half, d.halfName = bytes.Clone(data), bytes.Clone(name)
+			continue
 		}
 		if !d.event(data, name, cut) {
 			return

@@ -58,6 +58,9 @@ finish tool-calls
 
 func fixture(t testing.TB) wiretest.Stream { return wiretest.Captured(t, "tools", fixtureWant) }
 
+// half is a delta whose text is JSON already.
+func half(json string) string { return strings.Replace(text("x"), `"x"`, `"`+json+`"`, 1) }
+
 // quirks are streams as servers send them, and what they mean.
 var quirks = []wiretest.Stream{
 	{"plain", answered(), wholeStop},
@@ -71,6 +74,7 @@ var quirks = []wiretest.Stream{
 	{"filtered", sse(text("x"), ended("incomplete", `,"incomplete_details":{"reason":"content_filter"}`)), xUsage + "finish refusal\n"},
 	{"refusal", sse(added(message), strings.Replace(text("x"), "output_text", "refusal", 1), ended("completed", "")), xUsage + "finish refusal\n"},
 	{"refusal in the item", sse(itemDone(`{"type":"message","content":[{"type":"refusal","refusal":"x"}]}`), ended("completed", "")), xUsage + "finish refusal\n"},
+	{"a character in two deltas", sse(added(message), half(`x\ud83d`), half(`\ude00`)) + rest, strings.Replace(wholeStop, `"x"`, `"x😀"`, 1)},
 	{"nothing", sse(ended("completed", "")), "usage in=9 out=5 read=0 write=0 reason=0\nerror empty_response 0 retryable=true\n"},
 	{
 		"reasoning alone", sse(added(`{"type":"reasoning","id":"rs"}`), itemDone(`{"type":"reasoning","id":"rs","encrypted_content":"E"}`), ended("completed", "")),
