@@ -46,7 +46,8 @@
 //	closeInput
 //
 // Strings may hold {{cwd}}, {{home}}, {{state}}, {{scenario}}, {{sessionId}} and
-// {{session:REF}}. A step waits for frames, files or log lines, never for time;
+// {{session:REF}}; those of the model's script hold {{cwd}} where it named a file
+// by its absolute path. A step waits for frames, files or log lines, never for time;
 // the bound on a wait only ends a run that hangs.
 //
 // # What is compared, and how

@@ -1,13 +1,16 @@
 package snapshots
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // log normalises a session log. It drops seq and ts, which the line's place
 // says better, joins streamed deltas into the packed form with their token
 // borders kept, and leaves the system prompt and the tool schemas to the
 // scenarios that pin them.
 func (n *normaliser) log(lines []record) []record {
-	lines = repack(lines)
+	lines = n.repack(lines)
 	for i, l := range lines {
 		if i == 0 && l.text("type") == "session" {
 			if id := l.get("id"); id != nil {
@@ -83,7 +86,8 @@ var packedForm = map[string]struct{ packed, single, member, members string }{
 
 // repack joins the consecutive deltas of one block into one line. When a batch
 // of deltas is written depends on timing; the deltas themselves do not.
-func repack(lines []record) []record {
+// Only a path that is replaced is not cut: a token stands in one delta.
+func (n *normaliser) repack(lines []record) []record {
 	var out []record
 	var open *value // the packed chunk that the last line of out holds
 	for _, l := range lines {
@@ -111,7 +115,45 @@ func repack(lines []record) []record {
 		}
 	}
 	for _, l := range out {
+		chunk := l.get("data", "chunk")
+		if many := chunk.get(packedForm[chunk.text("type")].members); many != nil {
+			many.items = n.mend(many.items)
+		}
 		settlePack(l)
+	}
+	return out
+}
+
+// mend joins the deltas over which a path is spread.
+func (n *normaliser) mend(deltas []*value) []*value {
+	var joined strings.Builder
+	for _, d := range deltas {
+		joined.WriteString(d.str)
+	}
+	all := joined.String()
+	var spans [][2]int
+	for _, r := range n.roots {
+		for at := 0; ; {
+			i := strings.Index(all[at:], r.path)
+			if i < 0 {
+				break
+			}
+			spans = append(spans, [2]int{at + i, at + i + len(r.path)})
+			at += i + len(r.path)
+		}
+	}
+	if len(spans) == 0 {
+		return deltas
+	}
+	out := deltas[:1]
+	border := len(deltas[0].str)
+	for _, d := range deltas[1:] {
+		if slices.ContainsFunc(spans, func(s [2]int) bool { return s[0] < border && border < s[1] }) {
+			out[len(out)-1].str += d.str
+		} else {
+			out = append(out, d)
+		}
+		border += len(d.str)
 	}
 	return out
 }

@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -107,6 +108,23 @@ func TestRepack(t *testing.T) {
 	for _, want := range []string{`"type":"text-chunks","index":0,"dt":[0,0,0],"texts":["a","b","c"]`, `"id":"c1","name":"read","dt":[0,0],"args":["{","}"]`, `{"type":"reasoning-delta","index":2,"text":"r"}`} {
 		if !strings.Contains(a, want) {
 			t.Errorf("%s is not in\n%s", want, a)
+		}
+	}
+}
+
+// A path that a stream spreads over deltas is replaced all the same, and no other
+// border is lost.
+func TestPathsAreNotCut(t *testing.T) {
+	const row = `{"seq":9,"ts":"x","type":"assistant/chunk","data":{"turn":1,"step":1,"chunk":{"type":"tool-call-chunks","index":0,"id":"c1","name":"read","dt":[0],"args":%s}}}` + "\n"
+	for in, want := range map[string]string{
+		`["{","\"p\":\"","/tm","p/run","1/wo","rk/a",".t","xt\"}"]`: `["{","\"p\":\"","{{cwd}}/a",".t","xt\"}"]`,
+		`["/tmp/ru","n1/work /tm","p/run1/work","/x"]`:              `["{{cwd}} {{cwd}}","/x"]`,
+		`["/tmp/run1/work","/x"]`:                                   `["{{cwd}}","/x"]`,
+		`["/tmp/ru","n2"]`:                                          `["/tmp/ru","n2"]`,
+	} {
+		got := string(formatLines(newNormaliser(testPlace).log(lines(t, fmt.Sprintf(row, in)))))
+		if !strings.Contains(got, `"args":`+want+`}`) {
+			t.Errorf("%s gives %s", in, got)
 		}
 	}
 }

@@ -104,10 +104,15 @@ func commandHook(event, matcher, command string) string {
 	return `{"hooks":{"` + event + `":[{"matcher":` + quote(matcher) + `,"hooks":[{"type":"command","command":` + quote(command) + `}]}]}}`
 }
 
-// TestReferenceRecordings runs recordings whose names nothing knows: what the two
-// systems do otherwise on purpose is told by what was recorded, and anything else
-// fails.
-func TestReferenceRecordings(t *testing.T) {
+type referenceCase struct {
+	r         *recording
+	answers   string
+	workspace map[string]string
+	note      string
+	fails     string
+}
+
+func referenceCases() map[string]referenceCase {
 	const echo = `{"command":"echo HI","description":"x"}`
 	blocks := func(r *recording) *recording { r.prompt("forbidden").end("blocked", "end_turn"); return r }
 	headerOnly := blocks(newRecording())
@@ -119,13 +124,7 @@ func TestReferenceRecordings(t *testing.T) {
 			result("c1", "bad output", true).says("no").end("completed", "end_turn")
 	}
 	twoReasons := `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"[ -f .a ] && exit 0; touch .a; echo A >&2; exit 2"},{"type":"command","command":"[ -f .b ] && exit 0; touch .b; echo B >&2; exit 2"}]}]}}`
-	for name, c := range map[string]struct {
-		r         *recording
-		answers   string
-		workspace map[string]string
-		note      string
-		fails     string
-	}{
+	return map[string]referenceCase{
 		"cut at the limit": {r: newRecording().prompt("cut").user("cut", "").cut("Start"), note: whyMaxTokens},
 		"blocked, the header alone is recorded": {
 			r: headerOnly, workspace: map[string]string{claudeHooksFile: commandHook("UserPromptSubmit", "ba(", "echo no >&2; exit 2")},
@@ -197,7 +196,14 @@ func TestReferenceRecordings(t *testing.T) {
 			workspace: map[string]string{claudeHooksFile: twoReasons}, note: whyJoined,
 		},
 		"more was said": {r: newRecording().prompt("go").user("go", "").user("and this", "hooks-codex").says("ok").end("completed", "end_turn"), fails: "and this"},
-	} {
+	}
+}
+
+// TestReferenceRecordings runs recordings whose names nothing knows: what the two
+// systems do otherwise on purpose is told by what was recorded, and anything else
+// fails.
+func TestReferenceRecordings(t *testing.T) {
+	for name, c := range referenceCases() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := newScenario(t, c.r.files(c.answers, c.workspace))

@@ -98,8 +98,8 @@ func (r *runner) replayed(ctx context.Context, s *Scenario, live *got) (*got, er
 		return nil, fmt.Errorf("the recording does not replay, nothing was written:\n%v", &res)
 	}
 	for name, data := range logs {
-		if d, err := sameStreams(name, data, g.files[name]); err != nil || d != nil {
-			return nil, errors.Join(fmt.Errorf("the recording does not replay to what the model streamed, nothing was written: %v", d), err)
+		if d, err := sameRun(name, data, g.files[name]); err != nil || d != nil {
+			return nil, errors.Join(fmt.Errorf("the recording does not replay to what the model and the tools did, nothing was written: %v", d), err)
 		}
 	}
 	return g, nil
@@ -109,8 +109,9 @@ func isLog(name string) bool {
 	return name == logFile || laterLog.MatchString(name)
 }
 
-// sameStreams compares what the model streamed in two logs.
-func sameStreams(name string, live, replayed []byte) (*Difference, error) {
+// sameRun compares what the model streamed and how the tools answered in two
+// logs.
+func sameRun(name string, live, replayed []byte) (*Difference, error) {
 	var streams [2][]record
 	for i, data := range [][]byte{live, replayed} {
 		lines, err := parseLines(name, data)
@@ -118,7 +119,8 @@ func sameStreams(name string, live, replayed []byte) (*Difference, error) {
 			return nil, err
 		}
 		for _, l := range lines {
-			if l.text("type") == "assistant/chunk" {
+			switch l.text("type") {
+			case "assistant/chunk", "tool/call", "tool/result":
 				streams[i] = append(streams[i], l)
 			}
 		}

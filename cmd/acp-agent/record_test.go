@@ -3,9 +3,13 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -77,6 +81,52 @@ func TestSnapshotRecord(t *testing.T) {
 				t.Errorf("a strict provider refused: %s", why)
 			}
 		})
+	}
+}
+
+// TestSnapshotRecordPaths: models name files by absolute paths, cut into deltas
+// anywhere. The recording reads the same file in a directory of its own. What a
+// replay cannot repeat is not taken for a recording.
+func TestSnapshotRecordPaths(t *testing.T) {
+	work := regexp.MustCompile(`/[^" \\]*acp-snapshot-[0-9a-f]+/work`)
+	for call, want := range map[string]string{
+		`read {"file_path":"CWD/a.txt"}`:                              `\"{{cwd}}/a`,
+		`bash {"command":"date +%N; echo $RANDOM","description":"x"}`: "",
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			if err != nil {
+				t.Error(err)
+			}
+			w.Header().Set("Content-Type", "text/event-stream")
+			delta, finish := `{"content":"read"}`, "stop"
+			if !strings.Contains(string(body), `"role":"tool"`) {
+				name, args, _ := strings.Cut(strings.ReplaceAll(call, "CWD", work.FindString(string(body))), " ")
+				fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":{"name":%q,"arguments":""}}]}}]}`+"\n\n", name)
+				for ; len(args) > 7; args = args[7:] {
+					fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"function":{"arguments":%q}}]}}]}`+"\n\n", args[:7])
+				}
+				delta, finish = fmt.Sprintf(`{"tool_calls":[{"index":0,"function":{"arguments":%q}}]}`, args), "tool_calls"
+			}
+			fmt.Fprintf(w, `data: {"choices":[{"index":0,"delta":%s,"finish_reason":%q}]}`+"\n\ndata: [DONE]\n\n", delta, finish)
+		}))
+		defer server.Close()
+		dir := filepath.Join(t.TempDir(), "paths")
+		if err := os.MkdirAll(filepath.Join(dir, "workspace"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, "workspace", "a.txt"), "alpha\n")
+		write(t, filepath.Join(dir, "input.json"), `{"steps":[{"op":"initialize"},{"op":"newSession"},{"op":"setMode","modeId":"bypassPermissions"},{"op":"prompt","text":"go"}]}`)
+		cmd := exec.Command("acp-agent", "snapshot", "record", "--model", "deepseek/deepseek-v4-flash", dir)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), "DEEPSEEK_API_KEY=sk-fake-0123456789", "DEEPSEEK_BASE_URL=" + server.URL}
+		out, err := cmd.CombinedOutput()
+		log, _ := os.ReadFile(filepath.Join(dir, "session.jsonl")) // there is none where nothing was written
+		switch {
+		case want == "" && (err == nil || len(log) > 0 || !strings.Contains(string(out), "tool/result") && !strings.Contains(string(out), "nothing was written")):
+			t.Errorf("%s: %v: %s", call, err, out)
+		case want != "" && (err != nil || !strings.Contains(string(log), want) || !strings.Contains(string(log), "1: alpha") || strings.Contains(string(log), "acp-snapshot-")):
+			t.Errorf("%s: %v: %s\n%s", call, err, out, log)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ func applyOverride(data []byte, s *script) error {
 		calls := make([]call, len(entries))
 		for i := range entries {
 			var err error
-			if calls[i], err = entries[i].call(i); err != nil {
+			if calls[i], err = entries[i].call(i, s.scenario); err != nil {
 				return err
 			}
 		}
@@ -75,7 +75,7 @@ func applyOverride(data []byte, s *script) error {
 			return fmt.Errorf("patch %d: call %d is patched twice", i, *p.At)
 		}
 		seen[*p.At] = true
-		c, err := p.Entry.call(*p.At)
+		c, err := p.Entry.call(*p.At, s.scenario)
 		if err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func applyOverride(data []byte, s *script) error {
 	return nil
 }
 
-func (e *entryJSON) call(i int) (call, error) {
+func (e *entryJSON) call(i int, scenario bool) (call, error) {
 	c := call{where: fmt.Sprintf("entry %d of replay.override.json", i), chunks: e.Chunks}
 	switch e.Kind {
 	case "chunks":
@@ -119,6 +119,6 @@ func (e *entryJSON) call(i int) (call, error) {
 	default:
 		return call{}, fmt.Errorf("entry %d has unknown kind %q", i, e.Kind)
 	}
-	c.templated = templated(c.chunks)
+	c.templated = templated(c.chunks, scenario)
 	return c, nil
 }

@@ -16,6 +16,7 @@ import (
 type row struct {
 	Type    string          `json:"type"`
 	Version *int            `json:"version"`
+	Cwd     string          `json:"cwd"`
 	Data    json.RawMessage `json:"data"`
 }
 
@@ -29,9 +30,12 @@ type row struct {
 // an error is that error, anything else a connection that broke. A committed
 // message without chunks was logged without them and is made into a stream.
 type parser struct {
-	name  string
-	own   bool
-	calls []call
+	name string
+	own  bool
+	// scenario: the log is that of a scenario, with tokens for what each run has
+	// its own of.
+	scenario bool
+	calls    []call
 	// open is whether the last call has not ended.
 	open bool
 	// unclaimed is whether the last call finished and no message has committed
@@ -77,10 +81,10 @@ func parse(name string, r io.Reader) (*script, error) {
 		}
 	}
 	p.cut()
-	s := &script{name: name, reel: reel{calls: p.calls}, asides: p.asides}
+	s := &script{name: name, scenario: p.scenario, reel: reel{calls: p.calls}, asides: p.asides}
 	for _, reel := range s.reels() {
 		for i := range reel.calls {
-			reel.calls[i].templated = templated(reel.calls[i].chunks)
+			reel.calls[i].templated = templated(reel.calls[i].chunks, s.scenario)
 		}
 	}
 	return s, nil
@@ -90,6 +94,7 @@ func (p *parser) header(rw *row) error {
 	if rw.Type != "session" || rw.Version == nil {
 		return errors.New("the first line is not a session header")
 	}
+	p.scenario = rw.Cwd == cwdToken
 	switch *rw.Version {
 	case 0:
 	case session.Version:

@@ -16,9 +16,16 @@ import (
 // {8} (reference deepseek-harness 0.1.1-rc.2, replay).
 const placeholderOpen = "{{fromRequest:"
 
+// cwdToken stands for the session's directory in a scenario, whose header has it
+// in the directory's place: models name files by absolute paths, and each run has
+// a directory of its own. In any other log it is text.
+const cwdToken = "{{cwd}}"
+
 // templated reports whether any string of the chunks has a placeholder.
-func templated(chunks []session.Chunk) bool {
-	has := func(s string) bool { return strings.Contains(s, placeholderOpen) }
+func templated(chunks []session.Chunk, scenario bool) bool {
+	has := func(s string) bool {
+		return strings.Contains(s, placeholderOpen) || scenario && strings.Contains(s, cwdToken)
+	}
 	for i := range chunks {
 		c := &chunks[i]
 		if has(c.Text) || c.Block != nil && (has(c.Block.Text) || has(c.Block.Arguments)) {
@@ -34,8 +41,14 @@ func templated(chunks []session.Chunk) bool {
 }
 
 // resolve returns the chunks with their placeholders replaced.
-func resolve(chunks []session.Chunk, req *model.Request) ([]session.Chunk, error) {
+func resolve(chunks []session.Chunk, req *model.Request, scenario bool) ([]session.Chunk, error) {
 	corpus := requestText(req)
+	substitute := func(s, corpus string, args bool) (string, error) {
+		if scenario {
+			s = strings.ReplaceAll(s, cwdToken, inside(req.Cwd, args))
+		}
+		return substitute(s, corpus, args)
+	}
 	out := make([]session.Chunk, len(chunks))
 	for i, c := range chunks {
 		args := c.Type == session.ChunkToolCall || c.Type == session.ChunkPackedToolCall
@@ -101,13 +114,18 @@ func substitute(s, corpus string, args bool) (string, error) {
 		if len(m) > 1 {
 			value = m[1]
 		}
-		if args {
-			quoted := session.AppendString(nil, value)
-			value = string(quoted[1 : len(quoted)-1])
-		}
-		out.WriteString(value)
+		out.WriteString(inside(value, args))
 		s = rest[end+2:]
 	}
+}
+
+// inside is a value as it stands in arguments, or as it is.
+func inside(value string, args bool) string {
+	if !args {
+		return value
+	}
+	quoted := session.AppendString(nil, value)
+	return string(quoted[1 : len(quoted)-1])
 }
 
 // requestText joins the strings of a request, the system prompt first, so that

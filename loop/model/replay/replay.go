@@ -47,6 +47,8 @@ var _ model.Client = (*Replay)(nil)
 // script is one recorded session.
 type script struct {
 	name string
+	// scenario: strings may hold cwdToken.
+	scenario bool
 	reel
 	// asides are what the session's hooks asked, by handler.
 	asides map[string]*reel
@@ -200,13 +202,13 @@ func (r *Replay) Check() error {
 
 // take binds the session if need be and returns its next call, or that of a hook
 // of it.
-func (r *Replay) take(sessionID, handler string) (*call, *model.Error) {
+func (r *Replay) take(sessionID, handler string) (c *call, scenario bool, err *model.Error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.bound[sessionID]
 	if s == nil {
 		if len(r.bound) == len(r.scripts) {
-			return nil, model.Errorf(model.KindReplay, "replaying %s: session %q asks for a model call, but the %d recorded sessions are taken", r.path, sessionID, len(r.scripts))
+			return nil, false, model.Errorf(model.KindReplay, "replaying %s: session %q asks for a model call, but the %d recorded sessions are taken", r.path, sessionID, len(r.scripts))
 		}
 		s = r.scripts[len(r.bound)]
 		r.bound[sessionID] = s
@@ -219,11 +221,11 @@ func (r *Replay) take(sessionID, handler string) (*call, *model.Error) {
 		}
 	}
 	if len(from.rest()) == 0 {
-		return nil, model.Errorf(model.KindReplay, "replaying %s: model call %d is asked for%s, but %s holds %d: the agent behaved otherwise than when this was recorded", r.path, from.next+1, by, s.name, len(from.calls))
+		return nil, false, model.Errorf(model.KindReplay, "replaying %s: model call %d is asked for%s, but %s holds %d: the agent behaved otherwise than when this was recorded", r.path, from.next+1, by, s.name, len(from.calls))
 	}
-	c := &from.calls[from.next]
+	c = &from.calls[from.next]
 	from.next++
-	return c, nil
+	return c, s.scenario, nil
 }
 
 // Stream serves the next recorded stream of the request's session. A stream
@@ -232,7 +234,7 @@ func (r *Replay) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 	return func(yield func(session.Chunk, error) bool) {
 		// A request that was cancelled at once has been made all the same: the log
 		// says so, and a recording of it holds its call.
-		c, merr := r.take(req.SessionID, req.Handler)
+		c, scenario, merr := r.take(req.SessionID, req.Handler)
 		if merr != nil {
 			yield(session.Chunk{}, merr)
 			return
@@ -244,7 +246,7 @@ func (r *Replay) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 		chunks := c.chunks
 		if c.templated {
 			var err error
-			if chunks, err = resolve(chunks, req); err != nil {
+			if chunks, err = resolve(chunks, req, scenario); err != nil {
 				yield(session.Chunk{}, model.Errorf(model.KindReplay, "replaying %s: %w", c.where, err))
 				return
 			}

@@ -420,6 +420,25 @@ func TestPlaceholders(t *testing.T) {
 	}
 }
 
+// TestDirectoryToken: a model that names files by absolute paths named those of a
+// run that is gone; a scenario has a token there, any other log has what was said.
+func TestDirectoryToken(t *testing.T) {
+	req := &model.Request{Cwd: `C:\run "2"`}
+	rows := `{"type":"text-chunks","data":{"turn":1,"step":1,"index":0,"dt":[0],"texts":["in {{cwd}}/a","."]}}
+{"type":"tool-call-chunks","data":{"turn":1,"step":1,"index":1,"dt":[0],"id":"c1","name":"read","args":["{\"p\":\"","{{cwd}}/a\"}"]}}
+{"type":"assistant/chunk","data":{"turn":1,"step":1,"chunk":{"type":"finish","reason":{"kind":"tool-calls"}}}}
+`
+	for header, want := range map[string]string{
+		refHeader: fmt.Sprintf("text %q\ncall c1 read %s\n", "in "+req.Cwd+"/a.", `{"p":"C:\\run \"2\"/a"}`),
+		strings.ReplaceAll(refHeader, "{{cwd}}", "/home/me"): fmt.Sprintf("text %q\ncall c1 read %s\n", "in {{cwd}}/a.", `{"p":"{{cwd}}/a"}`),
+	} {
+		got := play(t.Context(), open(t, scenario(t, map[string]string{"session.jsonl": header + rows})), req)
+		if want += "finish tool-calls\n"; got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+}
+
 // TestEachCodeHasItsKind pins the map of the reference's error codes.
 func TestEachCodeHasItsKind(t *testing.T) {
 	for code, kind := range map[string]model.Kind{
