@@ -1,7 +1,6 @@
 // Package anthropic is the model client for the Messages wire, which Anthropic
 // and several gateways speak. Requests go out through the official SDK (address,
-// version header, redirect guard); bodies are written and streams decoded here,
-// because the first must be the same bytes for the same log on every version of
+// headers); bodies are written and streams decoded here, because the first must be the same bytes for the same log on every version of
 // the SDK, and the second runs once a delta.
 //
 // Thinking is the part that needs care. Its signatures go back exactly as they
@@ -16,6 +15,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -114,6 +114,10 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	base, err := url.Parse(addr.Base)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.KeyName == "" {
 		cfg.KeyName = wire.EnvName(cfg.Provider)
 	}
@@ -131,7 +135,7 @@ func New(cfg Config) (*Client, error) {
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
 		option.WithBaseURL(addr.Base),
-		option.WithHTTPClient(cfg.HTTPClient),
+		option.WithHTTPClient(wire.Guard(cfg.HTTPClient, base)),
 		option.WithMaxRetries(0),
 		option.WithHeader("Anthropic-Version", version),
 		option.WithHeader("Accept", "text/event-stream"),

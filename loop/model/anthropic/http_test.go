@@ -153,6 +153,7 @@ func TestPausedTurn(t *testing.T) {
 
 func TestNoSecrets(t *testing.T)    { messages.NoSecrets(t) }
 func TestTransport(t *testing.T)    { messages.Transport(t) }
+func TestRedirects(t *testing.T)    { messages.Redirects(t) }
 func TestCompressed(t *testing.T)   { messages.Compressed(t) }
 func TestReuse(t *testing.T)        { messages.Reuse(t) }
 func TestTrace(t *testing.T)        { messages.Trace(t) }

@@ -81,6 +81,7 @@ func TestStatuses(t *testing.T) {
 
 func TestNoSecrets(t *testing.T)    { chat.NoSecrets(t) }
 func TestTransport(t *testing.T)    { chat.Transport(t) }
+func TestRedirects(t *testing.T)    { chat.Redirects(t) }
 func TestCompressed(t *testing.T)   { chat.Compressed(t) }
 func TestReuse(t *testing.T)        { chat.Reuse(t) }
 func TestTrace(t *testing.T)        { chat.Trace(t) }

@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,10 +23,10 @@ import (
 
 // Failure is what a provider said of a failure, from any of the shapes in use:
 // {"error":{message,type,code}}, {"error":"…"}, {"detail":"…"},
-// {"message":"…","code":…}.
+// {"detail":[{loc,msg}]}, {"message":"…","code":…}, {"status_code":…,"status_msg":"…"}.
 type Failure struct {
 	Message, Type, Code string
-	// Status is a numeric code.
+	// Status is a code that is an HTTP status.
 	Status int
 }
 
@@ -54,27 +55,27 @@ func (f *Failure) read(v any, depth int) {
 			return
 		}
 		// response wraps the error of a failed response; details hold a code.
-		for _, k := range []string{"error", "response", "message", "detail", "msg", "error_msg", "details"} {
+		for _, k := range []string{"error", "response", "message", "detail", "msg", "error_msg", "status_msg", "details"} {
 			if inner, ok := v[k]; ok {
 				f.read(inner, depth+1)
 			}
 		}
+		f.place(v)
+		f.behind(v)
 		if s, ok := v["type"].(string); ok && f.Type == "" {
 			f.Type = s
 		}
-		for _, k := range []string{"code", "error_code"} {
+		for _, k := range []string{"code", "error_code", "status_code", "http_code"} {
 			switch c := v[k].(type) {
 			case string:
 				if f.Code == "" {
 					f.Code = c
 				}
-				if n, err := strconv.Atoi(c); err == nil && f.Status == 0 {
-					f.Status = n
+				if n, err := strconv.Atoi(c); err == nil {
+					f.status(n)
 				}
 			case float64:
-				if f.Status == 0 {
-					f.Status = int(c)
-				}
+				f.status(int(c))
 			}
 		}
 	case []any:
@@ -82,6 +83,42 @@ func (f *Failure) read(v any, depth int) {
 			f.read(e, depth+1)
 		}
 	}
+}
+
+// status takes a code where it is an HTTP status; providers have numbers of their
+// own, too (Z.ai's 1302 is a limit of the rate).
+func (f *Failure) status(code int) {
+	if f.Status == 0 && code >= 400 && code < 600 {
+		f.Status = code
+	}
+}
+
+// place puts before a message what in the request it is about (Pydantic's errors,
+// of all servers that are written with FastAPI).
+func (f *Failure) place(v map[string]any) {
+	loc, ok := v["loc"].([]any)
+	if msg, said := v["msg"].(string); !ok || !said || f.Message != msg {
+		return
+	}
+	var path []string
+	for _, e := range loc {
+		path = append(path, fmt.Sprint(e))
+	}
+	f.Message = strings.Join(path, ".") + ": " + f.Message
+}
+
+// behind adds what the provider behind a gateway said, which OpenRouter keeps
+// apart: its own message is "Provider returned error".
+func (f *Failure) behind(v map[string]any) {
+	meta, _ := v["metadata"].(map[string]any)
+	raw, _ := meta["raw"].(string)
+	if raw == "" {
+		return
+	}
+	if inner := ReadFailure([]byte(raw)); inner.Message != "" {
+		raw = inner.Message
+	}
+	f.Message = strings.TrimPrefix(f.Message+": "+raw, ": ")
 }
 
 func containsAny(s string, subs ...string) bool {
@@ -93,15 +130,31 @@ func containsAny(s string, subs ...string) bool {
 	return false
 }
 
+// overflows are the words for a request that is longer than the model's window:
+// OpenAI's, Anthropic's, Google's and those that speak as they do, then
+// xAI's, Moonshot's, Alibaba's, Z.ai's, ByteDance's, GitHub's and Cohere's, then
+// those of vLLM, TGI and Poolside (earendil-works/pi#129 and #4943,
+// anomalyco/opencode#27629 and #45834, 0xBakeer/inference-atlas#186).
+var overflows = []string{
+	"context_length", "context length", "context window", "maximum context", "context limit", "prompt is too long", "prompt too long",
+	"prompt_too_long", "input is too long", "too many input tokens", "reduce the length", "exceeds the maximum number of tokens",
+	"context size", "request_too_large", "request exceeds the maximum size", "input tokens exceed", "context_exceeded",
+	"maximum prompt length", "exceeded model token limit", "range of input length", "prompt exceeds max length",
+	"more than max tokens allowed", "max message tokens", "prompt token count", "too many tokens",
+	"maximum model length", "max_model_len", "`inputs` tokens + `max_new_tokens`", "maximum allowed input length",
+}
+
 // kind classifies a failure by its status, then by what the provider says,
 // because 400, 413 and 429 mean several things.
 func (f *Failure) kind(status int) model.Kind {
 	said := strings.ToLower(f.Message + " " + f.Type + " " + f.Code)
 	quota := containsAny(said, "insufficient_quota", "insufficient balance", "insufficient_balance", "exceeded your current quota", "billing", "credit balance",
 		"out of credits", "insufficient credits", "payment required", "spend_limit", "spend limit", "usage limits")
-	overflow := containsAny(said, "context_length", "context length", "context window", "maximum context", "context limit", "prompt is too long",
-		"prompt_too_long", "input is too long", "too many input tokens", "reduce the length", "exceeds the maximum number of tokens",
-		"context size", "request_too_large", "request exceeds the maximum size")
+	if status == 429 && waitSaid(f.Message) > 0 {
+		// Groq and Gemini name their billing in each limit of the rate.
+		quota = false
+	}
+	overflow := containsAny(said, overflows...)
 	missing := containsAny(said, "model_not_found", "model not exist", "no such model", "unknown model", "not_found_error") ||
 		strings.Contains(said, "model") && containsAny(said, "does not exist", "not found")
 	if status == 0 {
@@ -110,7 +163,7 @@ func (f *Failure) kind(status int) model.Kind {
 	switch {
 	case status == 401, status == 403 && !quota:
 		return model.KindAuth
-	case status == 402, quota && (status == 0 || status >= 400 && status < 500):
+	case status == 402, quota: // MiniMax's with status 500 (MiniMax-AI/MiniMax-M2#62)
 		return model.KindQuota
 	case status == 429:
 		return model.KindRateLimit
@@ -133,7 +186,7 @@ func (f *Failure) kind(status int) model.Kind {
 		return model.KindInvalidRequest
 	}
 	switch {
-	case containsAny(said, "invalid_api_key", "authentication", "unauthorized", "invalid api key", "permission_error"):
+	case containsAny(said, "invalid_api_key", "authentication", "unauthorized", "invalid api key", "permission_error", "login fail"):
 		return model.KindAuth
 	case containsAny(said, "rate_limit", "rate limit", "too many requests"):
 		return model.KindRateLimit
@@ -155,7 +208,9 @@ func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *model.Er
 		f.Message = string(body)
 	}
 	err := e.Failure(&f, status)
-	err.RetryAfter = retryAfter(h, e.Now())
+	if after := retryAfter(h, e.Now()); after > 0 {
+		err.RetryAfter = after
+	}
 	return err
 }
 
@@ -179,6 +234,9 @@ func (e *Endpoint) Failure(f *Failure, status int) *model.Error {
 	switch kind {
 	case model.KindAuth:
 		head, tail = e.Name+" refused the API key", "set "+e.KeyName+" to a valid key, or run: acp-agent login"
+		if status == 403 {
+			head, tail = e.Name+" refused access", "use a key that has it ("+e.KeyName+", or run: acp-agent login) or another model"
+		}
 	case model.KindQuota:
 		head, tail = e.Name+" refused the request: no quota or balance is left", "top up the account or use another model"
 	case model.KindRateLimit:
@@ -187,12 +245,15 @@ func (e *Endpoint) Failure(f *Failure, status int) *model.Error {
 		head, tail = "the request is longer than the model's context window", "compact the session or start a new one"
 	case model.KindNotFound:
 		head, tail = e.Name+" has no such model or address", "check the model's name and the base URL"
+		if m := strings.ToLower(f.Message); strings.Contains(m, "tool") && strings.Contains(m, "support") {
+			head, tail = e.Name+" refused the request", toolsNeeded // OpenRouter: "No endpoints found that support tool use"
+		}
 	case model.KindOverloaded:
 		head = e.Name + " is overloaded"
 	case model.KindTimeout:
 		head = e.Name + " gave up waiting"
 	case model.KindInvalidRequest:
-		head = e.Name + " refused the request"
+		head, tail = e.Name+" refused the request", remedy(f, status)
 	default:
 		head = e.Name + " failed"
 	}
@@ -212,7 +273,72 @@ func (e *Endpoint) Failure(f *Failure, status int) *model.Error {
 	if tail != "" {
 		head += ": " + tail
 	}
-	return &model.Error{Kind: kind, Status: status, Message: head, Retryable: kind.Retryable()}
+	err := &model.Error{Kind: kind, Status: status, Message: head, Retryable: kind.Retryable()}
+	if err.Retryable {
+		err.RetryAfter = waitSaid(f.Message)
+	}
+	return err
+}
+
+// wait matches how long a message asks to be left alone: "Please try again in
+// 7.66s", "in 1m3.5s", "retry after 59 seconds".
+var wait = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(?:try again|retry|wait)(?: in| after| for)? ((?:\d+(?:\.\d+)? ?(?:ms|milliseconds?|s|sec|seconds?|m|min|minutes?|h|hours?)\b ?)+|(?:\d+(?:\.\d+)?(?:ms|s|m|h))+)`)
+})
+
+// waitSaid reads how long a message asks to be left alone, 0 when it does not.
+// Servers of all kinds say it there alone.
+func waitSaid(message string) time.Duration {
+	m := wait().FindStringSubmatch(message)
+	if m == nil {
+		return 0
+	}
+	var sum time.Duration
+	for rest := m[1]; rest != ""; {
+		rest = strings.TrimLeft(rest, " ")
+		i := strings.IndexFunc(rest, func(r rune) bool { return r != '.' && (r < '0' || r > '9') })
+		if i <= 0 {
+			break
+		}
+		n, err := strconv.ParseFloat(rest[:i], 64)
+		rest = strings.TrimLeft(rest[i:], " ")
+		j := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) })
+		if j < 0 {
+			j = len(rest)
+		}
+		unit := time.Second
+		switch word := strings.ToLower(rest[:j]); {
+		case strings.HasPrefix(word, "ms"), strings.HasPrefix(word, "milli"):
+			unit = time.Millisecond
+		case strings.HasPrefix(word, "m"):
+			unit = time.Minute
+		case strings.HasPrefix(word, "h"):
+			unit = time.Hour
+		}
+		if err != nil || n > 1e6 {
+			return 0
+		}
+		sum += time.Duration(n * float64(unit))
+		rest = rest[j:]
+	}
+	return sum
+}
+
+const toolsNeeded = "use a model that can call tools"
+
+// remedy is what to do about a request that was refused, where that is not plain
+// from what the provider says.
+func remedy(f *Failure, status int) string {
+	m := strings.ToLower(f.Message)
+	switch {
+	case status == 413:
+		return "the request is too large for it: start a new session, or attach less"
+	case containsAny(m, "reasoning_effort", "reasoning effort", "reasoningeffort", "reasoning.effort", "output_config", "support thinking", "thinking is not supported"):
+		return "set the effort to one that the model has, or leave it out (effort in the config file, ACP_AGENT_EFFORT)"
+	case containsAny(m, "support tools", "support tool", "support function"):
+		return toolsNeeded
+	}
+	return ""
 }
 
 // NoKey is the error of a request without a key to the provider's own address.
@@ -262,6 +388,11 @@ func (e *Endpoint) TransportError(err error) *model.Error {
 	out := &model.Error{
 		Kind: model.KindTransport, Retryable: true, Err: err,
 		Message: "cannot reach " + e.Host + ": " + e.Clean(err.Error()) + ": check the network, the proxy and the base URL",
+	}
+	var moved *redirected
+	if errors.As(err, &moved) {
+		out.Retryable = false
+		out.Message = e.Host + " is no model's address: " + e.Clean(err.Error()) + ": make that the base URL if you trust it"
 	}
 	var ca x509.UnknownAuthorityError
 	var hn x509.HostnameError

@@ -3,7 +3,6 @@ package wire
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -24,20 +23,14 @@ type Poster struct {
 }
 
 // NewPoster returns the poster of a path below an address. The header goes out
-// with each request; client carries them, but never to another origin: a
-// redirect must not carry a key and a conversation away.
+// with each request; client carries them, as Guard has it.
 func NewPoster(client *http.Client, addr Address, path string, header http.Header) (*Poster, error) {
 	u, err := url.Parse(addr.Base + path)
 	if err != nil {
 		return nil, err
 	}
 	u.RawQuery = addr.Query.Encode()
-	p := &Poster{client: *client, url: u.String(), header: header.Clone()}
-	next := client.Transport
-	if next == nil {
-		next = http.DefaultTransport
-	}
-	p.client.Transport = sameOrigin{scheme: u.Scheme, host: u.Hostname(), port: port(u), next: next}
+	p := &Poster{client: *Guard(client, u), url: u.String(), header: header.Clone()}
 	p.header.Set("Content-Type", "application/json")
 	p.header.Set("Accept", "text/event-stream")
 	// A compressing proxy would hold deltas back to fill its blocks.
@@ -140,7 +133,24 @@ func (p *Poster) Get(ctx context.Context) (*http.Response, error) {
 	return BoundErrors(req, p.client.Do)
 }
 
-var errOrigin = errors.New("it redirects to another server, which is not followed")
+// Guard returns a client that sends requests to one origin alone, and each in the
+// way in which it was made: a redirect must not carry a key and a conversation away
+// (Go drops only some headers on the way to another server, X-Api-Key not among
+// them), and must not make a request for a page of a POST.
+func Guard(client *http.Client, origin *url.URL) *http.Client {
+	guarded := *client
+	next := client.Transport
+	if next == nil {
+		next = http.DefaultTransport
+	}
+	guarded.Transport = sameOrigin{scheme: origin.Scheme, host: origin.Hostname(), port: port(origin), next: next}
+	return &guarded
+}
+
+// redirected is a redirect that is not followed.
+type redirected struct{ to string }
+
+func (e *redirected) Error() string { return "it redirects to " + e.to + ", which is not followed" }
 
 // sameOrigin is a transport that refuses every other origin.
 type sameOrigin struct {
@@ -149,11 +159,15 @@ type sameOrigin struct {
 }
 
 func (s sameOrigin) RoundTrip(req *http.Request) (*http.Response, error) {
-	if u := req.URL; !strings.EqualFold(u.Scheme, s.scheme) || !strings.EqualFold(u.Hostname(), s.host) || port(u) != s.port {
+	u := req.URL
+	foreign := !strings.EqualFold(u.Scheme, s.scheme) || !strings.EqualFold(u.Hostname(), s.host) || port(u) != s.port
+	// 301 and 302 make a GET of a POST.
+	changed := req.Response != nil && req.Response.Request != nil && req.Response.Request.Method != req.Method
+	if foreign || changed {
 		if req.Body != nil {
 			_ = req.Body.Close()
 		}
-		return nil, errOrigin
+		return nil, &redirected{(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()}
 	}
 	return s.next.RoundTrip(req)
 }

@@ -143,7 +143,8 @@ func TestPostFollowsNoForeignRedirect(t *testing.T) {
 	}))
 	defer own.Close()
 	p := poster(t, own.URL)
-	if _, err := p.Post(t.Context(), []byte(`{}`)); !errors.Is(err, errOrigin) {
+	var moved *redirected
+	if _, err := p.Post(t.Context(), []byte(`{}`)); !errors.As(err, &moved) || moved.to != to {
 		t.Errorf("got %v", err)
 	}
 	to = "/moved"

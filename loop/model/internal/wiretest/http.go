@@ -237,6 +237,38 @@ func (w *Wire) Transport(t *testing.T) {
 	}
 }
 
+// Redirects holds that no redirect takes a request, its key or its conversation to
+// another server, or makes a GET of it, and what is said of one.
+func (w *Wire) Redirects(t *testing.T) {
+	var reached []string
+	see := func(_ http.ResponseWriter, r *http.Request) { reached = append(reached, r.Method+" "+r.URL.Path) }
+	foreign := w.answering(t, see)
+	for _, code := range []int{301, 302, 303, 307, 308} {
+		for _, to := range []string{foreign + "/moved", "/moved"} {
+			reached = nil
+			url := Server(t, func(rw http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/moved" {
+					http.Redirect(rw, r, to, code)
+					return
+				}
+				see(rw, r)
+				_, _ = io.WriteString(rw, w.Begun+w.Ended)
+			})
+			r := Collect(w.client(t, Setup{Provider: "p", BaseURL: url, APIKey: "sk-secret-0123456789"}).Stream(t.Context(), w.Hello()))
+			if to == "/moved" && code >= 307 {
+				if r.String() != w.Answer || !slices.Equal(reached, []string{"POST /moved"}) {
+					t.Errorf("%d to %s: %v, %s", code, to, reached, r)
+				}
+				continue
+			}
+			var e *model.Error
+			if !errors.As(r.Err, &e) || e.Retryable || !strings.Contains(e.Message, "/moved") || !strings.Contains(e.Message, "base URL") || len(reached) > 0 {
+				t.Errorf("%d to %s: %v, %s", code, to, reached, r)
+			}
+		}
+	}
+}
+
 // Compressed reads an answer that is compressed without having been asked for.
 func (w *Wire) Compressed(t *testing.T) {
 	url := Server(t, func(rw http.ResponseWriter, _ *http.Request) {

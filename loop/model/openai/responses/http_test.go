@@ -102,6 +102,7 @@ func TestRefusedParts(t *testing.T) {
 
 func TestNoSecrets(t *testing.T)    { openai.NoSecrets(t) }
 func TestTransport(t *testing.T)    { openai.Transport(t) }
+func TestRedirects(t *testing.T)    { openai.Redirects(t) }
 func TestCompressed(t *testing.T)   { openai.Compressed(t) }
 func TestReuse(t *testing.T)        { openai.Reuse(t) }
 func TestTrace(t *testing.T)        { openai.Trace(t) }
