@@ -415,26 +415,21 @@ func (a *answer) End() error {
 // handling-stop-reasons). A paused turn is continued by Stream and gets here
 // only when it has been too often.
 func (a *answer) finish() (session.FinishKind, error) {
-	switch a.stop {
-	case "", "end_turn", "stop_sequence", "tool_use", "pause_turn":
-		switch {
-		case a.calls > 0:
-			return session.FinishToolCalls, nil
-		case !a.said && !a.afterTools:
-			return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", a.end.Name)
+	kind := session.FinishStop
+	if a.stop != "" && a.stop != "pause_turn" {
+		if err := a.end.Unfinished(a.stop, a.said || a.calls > 0); err != nil {
+			return "", err
 		}
-		return session.FinishStop, nil
-	case "max_tokens":
-		return session.FinishMaxTokens, nil
-	case "model_context_window_exceeded":
-		if !a.said && a.calls == 0 {
-			return "", model.Errorf(model.KindContextOverflow, "the model's context window is full: compact the session or start a new one")
-		}
-		return session.FinishMaxTokens, nil
-	case "refusal":
-		return session.FinishRefusal, nil
+		kind = wire.Finish(a.stop)
 	}
-	return "", model.Errorf(model.KindServer, "%s ended its answer with the unknown reason %q", a.end.Name, wire.Clip(a.end.Clean(a.stop), 60))
+	switch {
+	case kind != session.FinishStop:
+	case a.calls > 0:
+		return session.FinishToolCalls, nil
+	case !a.said && !a.afterTools:
+		return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", a.end.Name)
+	}
+	return kind, nil
 }
 
 // paused reports whether the provider has interrupted its turn and wants it sent

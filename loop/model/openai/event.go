@@ -61,8 +61,11 @@ func (e *event) parse(data []byte) (rest []byte, ok bool) {
 				e.usage = usage(&s)
 			}
 		case "error":
-			if !s.Null() {
-				e.failure = s.Raw()
+			e.failed(s.Raw())
+		case "base_resp":
+			// MiniMax: a failure behind status 200 (platform.minimax.io, error codes).
+			if raw := s.Raw(); failedBase(raw) {
+				e.failure = raw
 			}
 		case "object", "type":
 			odd = string(s.Raw()) == `"error"` || odd
@@ -83,6 +86,31 @@ func (e *event) parse(data []byte) (rest []byte, ok bool) {
 		e.failure = data[:len(data)-len(rest)]
 	}
 	return rest, true
+}
+
+// failed takes an error, unless it is one of the ways to say that there is none.
+func (e *event) failed(raw []byte) {
+	switch string(raw) {
+	case "", "null", `""`, "{}", "[]", "false", "0":
+		return
+	}
+	e.failure = raw
+}
+
+// failedBase reports whether MiniMax's base_resp is that of a failure.
+func failedBase(raw []byte) bool {
+	s := wire.NewScanner(raw)
+	var code int64
+	if s.Peek() == '{' && s.Enter('{') {
+		for ok := s.First('}'); ok; ok = s.Next('}') {
+			if string(s.Key()) == "status_code" {
+				code, _ = s.Int()
+			} else {
+				s.Skip()
+			}
+		}
+	}
+	return code != 0
 }
 
 // choice reads one element of choices. Only the first choice counts: no more
@@ -110,9 +138,7 @@ func (e *event) choice(s *wire.Scanner) {
 			}
 		case "error":
 			// OpenRouter reports a failure of the provider behind it so.
-			if !s.Null() {
-				e.failure = s.Raw()
-			}
+			e.failed(s.Raw())
 		default:
 			s.Skip()
 		}

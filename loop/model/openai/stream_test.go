@@ -224,6 +224,13 @@ var quirks = []wiretest.Stream{
 	},
 	{"half a character at the end", sse(deltaEvent(`{"content":"a\ud83d"}`)), "text \"a\ufffd\"\nerror stream_closed 0 retryable=true\n"},
 	{"unknown events", sse(`{"type":"ping"}`, `[]`, `1`, deltaEvent(`{"content":"x"}`), finish("stop"), done), "text \"x\"\nfinish stop\n"},
+	{"no error", sse(`{"error":"","choices":[{"delta":{"content":"x"},"error":{}}]}`, finish("stop"), done), "text \"x\"\nfinish stop\n"},
+	{"MiniMax without an error", sse(deltaEvent(`{"content":"x"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"base_resp":{"status_code":0,"status_msg":""}}`, done), "text \"x\"\nfinish stop\n"},
+	{"MiniMax with an error", `{"id":"","choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, "error quota 0 retryable=false\n"},
+	{"finish of another vendor", sse(deltaEvent(`{"content":"x"}`), finish("end_turn"), done), "text \"x\"\nfinish stop\n"},
+	{"finish of another vendor, by length", sse(deltaEvent(`{"content":"x"}`), finish("model_length"), done), "text \"x\"\nfinish max-tokens\n"},
+	{"finish of another vendor, refused", sse(deltaEvent(`{"content":"x"}`), finish("sensitive"), done), "text \"x\"\nfinish refusal\n"},
+	{"no window left", sse(finish("model_context_window_exceeded"), done), "error context_overflow 0 retryable=false\n"},
 	{"finish in capitals", sse(deltaEvent(`{"content":"x"}`), finish("STOP"), done), "text \"x\"\nfinish stop\n"},
 }
 

@@ -281,24 +281,25 @@ func (t *translator) settled(n int) *session.Block {
 // finishKind maps the finish reason to what truly happened. Some servers say
 // stop beside tool calls, or tool_calls without any.
 func (t *translator) finishKind() (session.FinishKind, error) {
-	switch strings.ToLower(t.finish) {
-	case "", "stop", "tool_calls", "function_call":
-		switch {
-		case len(t.calls) > 0:
-			return session.FinishToolCalls, nil
-		case t.refused:
-			return session.FinishRefusal, nil
-		case t.text < 0 && !t.saidReasoning:
-			return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", t.end.Name)
-		}
-		return session.FinishStop, nil
-	case "length", "max_tokens":
-		return session.FinishMaxTokens, nil
-	case "content_filter":
-		return session.FinishRefusal, nil
-	case "insufficient_system_resource":
+	if t.finish == "insufficient_system_resource" {
 		// DeepSeek: the request was interrupted for want of capacity.
 		return "", model.Errorf(model.KindOverloaded, "%s broke off its answer for want of capacity: try again later", t.end.Name)
 	}
-	return "", model.Errorf(model.KindServer, "%s ended its answer with the unknown reason %q", t.end.Name, wire.Clip(t.end.Clean(t.finish), 60))
+	kind := session.FinishStop // only the end mark was there
+	if t.finish != "" {
+		if err := t.end.Unfinished(t.finish, t.text >= 0 || t.saidReasoning || len(t.calls) > 0); err != nil {
+			return "", err
+		}
+		kind = wire.Finish(t.finish)
+	}
+	switch {
+	case kind != session.FinishStop:
+	case len(t.calls) > 0:
+		return session.FinishToolCalls, nil
+	case t.refused:
+		return session.FinishRefusal, nil
+	case t.text < 0 && !t.saidReasoning:
+		return "", model.Errorf(model.KindEmpty, "%s answered with nothing: no text and no tool call; trying again usually helps", t.end.Name)
+	}
+	return kind, nil
 }
