@@ -140,8 +140,8 @@ type Answer struct {
 	UpdatedPermissions []json.RawMessage
 
 	// Context is model context, nil when there is none. ContextDropped: it goes
-	// with its event, and is dropped when any handler refuses that (Claude Code's
-	// UserPromptSubmit; Codex keeps it).
+	// with its event, and is dropped when any handler refuses or stops that (Claude
+	// Code's UserPromptSubmit; Codex keeps it).
 	Context        *string
 	ContextDropped bool
 	// Replace replaces the text of the tool's result. JoinReplace: with others of

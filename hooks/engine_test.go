@@ -202,6 +202,10 @@ func TestMerge(t *testing.T) {
 			h("a", "1", 1, Answer{Context: ptr("x"), ContextDropped: true}),
 			h("b", "2", 2, Answer{Blocked: true, Reason: "no", ReasonToUser: true, Context: ptr("y")}),
 		}, Outcome{Blocked: true, Reasons: []Text{text("no", "b", "2")}, Contexts: []Text{text("y", "b", "2")}}},
+		{"context of a stopped prompt", UserPromptSubmit, []Heard{
+			h("a", "1", 1, Answer{Halt: true, HaltReason: "enough", Context: ptr("x"), ContextDropped: true}),
+			h("b", "2", 2, Answer{Context: ptr("y")}),
+		}, Outcome{Halted: true, HaltReason: text("enough", "a", "1"), Contexts: []Text{text("y", "b", "2")}}},
 		{"elicitation: a refusal wins", Elicitation, []Heard{
 			h("a", "1", 1, Answer{Action: "accept", Content: raw(`{}`)}),
 			h("a", "2", 2, Answer{Action: "decline"}),

@@ -77,7 +77,7 @@ func Merge(out *Outcome, ev Event, hs []Heard) {
 			out.Action, out.Content, out.DecisionReason = h.Action, h.Content, text(h.Reason)
 		}
 	}
-	if out.Blocked {
+	if out.Blocked || out.Halted {
 		kept := out.Contexts[:0]
 		for i := range hs {
 			if h := &hs[i]; h.Context != nil && !h.ContextDropped {
