@@ -72,7 +72,7 @@ type Config struct {
 	// Models are the models to choose from, without any network.
 	Models func() []model.Info
 	// CommandDirs are the directories of command files for a working directory,
-	// the project's before the person's.
+	// of which the first that has a name counts.
 	CommandDirs func(cwd string) []string
 	// DescribeHooks says for a person which hooks run in a directory.
 	DescribeHooks func(cwd string) string

@@ -35,8 +35,8 @@ var builtin = []command{
 }
 
 // commands lists what can be typed: the agent's own commands, then those of
-// command files, of which the project's win over the person's. The files are
-// read each time: a new one counts at once.
+// command files. Of one name the first counts. The files are read each time: a new
+// one counts at once.
 func (v *view) commands() []command {
 	out := slices.Clone(builtin)
 	seen := map[string]bool{}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -66,5 +67,20 @@ func TestHookFinder(t *testing.T) {
 	}
 	if len(h.dirs) > maxHookDirs {
 		t.Errorf("%d directories are remembered", len(h.dirs))
+	}
+}
+
+// A project does not take a command's name from the person: of two files of one
+// name the first counts.
+func TestCommandDirsOfThePersonComeFirst(t *testing.T) {
+	cfg := &config.Config{Dir: "/cfg"}
+	cfg.Hooks.ClaudeDir, cfg.Hooks.CodexDir = "/home/u/.claude", "/home/u/.codex"
+	got := (&wiring{cfg: cfg}).commandDirs("/proj")
+	var want []string
+	for _, dir := range []string{"/cfg/commands", "/home/u/.claude/commands", "/home/u/.codex/prompts", "/proj/.acp-agent/commands", "/proj/.claude/commands"} {
+		want = append(want, filepath.FromSlash(dir))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

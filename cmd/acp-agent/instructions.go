@@ -40,11 +40,12 @@ func convert(files []prompt.File) []loop.Instruction {
 	return out
 }
 
-// commandDirs are the directories of command files: the project's, then the
-// person's, those of Claude Code included.
+// commandDirs are the directories of command files, those of Claude Code included:
+// the person's, then the project's, which cannot take a name of the person's away
+// (Claude Code skills, where skills live: personal overrides project).
 func (w *wiring) commandDirs(cwd string) []string {
 	claude := claudeCommandDirs(w.cfg, cwd)
-	dirs := []string{filepath.Join(cwd, ".acp-agent", "commands"), claude[0]}
+	var dirs []string
 	if dir := w.cfg.Dir; dir != "" {
 		dirs = append(dirs, filepath.Join(dir, "commands"))
 	}
@@ -52,5 +53,5 @@ func (w *wiring) commandDirs(cwd string) []string {
 	if dir := w.cfg.Hooks.CodexDir; dir != "" {
 		dirs = append(dirs, filepath.Join(dir, "prompts"))
 	}
-	return dirs
+	return append(dirs, filepath.Join(cwd, ".acp-agent", "commands"), claude[0])
 }
