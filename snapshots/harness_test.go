@@ -228,17 +228,24 @@ func TestGuards(t *testing.T) {
 		files map[string]string
 		want  string
 	}{
-		"unknown file":   {map[string]string{inputFile: onePrompt, logFile: bareScript, "stdout.jsonl": ""}, "unknown file stdout.jsonl"},
-		"no script":      {map[string]string{inputFile: onePrompt}, "needs a session.jsonl"},
-		"newer log":      {map[string]string{inputFile: onePrompt, logFile: `{"type":"session","version":2}`}, "newer acp-agent"},
-		"newer input":    {map[string]string{inputFile: `{"version":2,"steps":[{"op":"initialize"}]}`, logFile: bareScript}, "newer acp-agent"},
-		"no header":      {map[string]string{inputFile: onePrompt, logFile: "{}\n"}, "session header"},
-		"no steps":       {map[string]string{inputFile: `{}`, logFile: bareScript}, "no steps"},
-		"unknown op":     {map[string]string{inputFile: `{"steps":[{"op":"promptt"}]}`, logFile: bareScript}, `unknown op "promptt"`},
-		"unknown field":  {map[string]string{inputFile: `{"steps":[{"op":"prompt","txt":"hi"}]}`, logFile: bareScript}, `unknown field "txt"`},
-		"misplaced":      {map[string]string{inputFile: `{"steps":[{"op":"prompt","text":"hi","path":"x"}]}`, logFile: bareScript}, `takes no field "path"`},
-		"no occasion":    {map[string]string{inputFile: `{"steps":[{"op":"promptAndCancel","text":"hi"}]}`, logFile: bareScript}, "exactly one of"},
-		"unknown answer": {map[string]string{inputFile: `{"steps":[{"op":"initialize"}],"permissionAnswers":[{"kind":"yes"}]}`, logFile: bareScript}, `unknown kind "yes"`},
+		"unknown file":    {map[string]string{inputFile: onePrompt, logFile: bareScript, "stdout.jsonl": ""}, "unknown file stdout.jsonl"},
+		"no script":       {map[string]string{inputFile: onePrompt}, "needs a session.jsonl"},
+		"newer log":       {map[string]string{inputFile: onePrompt, logFile: `{"type":"session","version":2}`}, "newer acp-agent"},
+		"newer input":     {map[string]string{inputFile: `{"version":2,"steps":[{"op":"initialize"}]}`, logFile: bareScript}, "newer acp-agent"},
+		"no header":       {map[string]string{inputFile: onePrompt, logFile: "{}\n"}, "session header"},
+		"no steps":        {map[string]string{inputFile: `{}`, logFile: bareScript}, "no steps"},
+		"unknown op":      {map[string]string{inputFile: `{"steps":[{"op":"promptt"}]}`, logFile: bareScript}, `unknown op "promptt"`},
+		"unknown field":   {map[string]string{inputFile: `{"steps":[{"op":"prompt","txt":"hi"}]}`, logFile: bareScript}, `step 1: op prompt takes no field "txt"`},
+		"other field":     {map[string]string{inputFile: "{\"steps\":[{\"op\":\"initialize\"}],\n\"stepz\":[]}", logFile: bareScript}, `unknown field "stepz"`},
+		"no JSON":         {map[string]string{inputFile: "{\"steps\":[\n{\"op\":\n", logFile: bareScript}, "input.json line 3"},
+		"wrong type":      {map[string]string{inputFile: "{\"steps\":[\n{\"op\":\"prompt\",\"text\":5}]}", logFile: bareScript}, "input.json line 2: steps.text cannot be of type number"},
+		"no object":       {map[string]string{inputFile: "[1]", logFile: bareScript}, "line 1: the document cannot be of type array"},
+		"two values":      {map[string]string{inputFile: onePrompt + "\n{}", logFile: bareScript}, "input.json line 2"},
+		"a part it lacks": {map[string]string{inputFile: `{"steps":[{"op":"waitForGoalPhase","phase":"x"}]}`, logFile: bareScript}, "waits for a goal of the reference system"},
+		"no folder":       {map[string]string{inputFile: onePrompt, logFile: bareScript, workspaceDir: "x"}, "is no folder"},
+		"misplaced":       {map[string]string{inputFile: `{"steps":[{"op":"prompt","text":"hi","path":"x"}]}`, logFile: bareScript}, `takes no field "path"`},
+		"no occasion":     {map[string]string{inputFile: `{"steps":[{"op":"promptAndCancel","text":"hi"}]}`, logFile: bareScript}, "exactly one of"},
+		"unknown answer":  {map[string]string{inputFile: `{"steps":[{"op":"initialize"}],"permissionAnswers":[{"kind":"yes"}]}`, logFile: bareScript}, `unknown kind "yes"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res := drive(t, newScenario(t, c.files), "good", nil)
@@ -246,6 +253,9 @@ func TestGuards(t *testing.T) {
 				t.Errorf("%v does not say %q", res.Err, c.want)
 			}
 		})
+	}
+	if _, err := ParseInput([]byte("\xef\xbb\xbf" + onePrompt)); err != nil {
+		t.Errorf("a byte order mark: %v", err)
 	}
 	orphan := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(orphan, "left-over"), 0o755); err != nil {

@@ -2,7 +2,9 @@ package snapshots
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -153,31 +155,30 @@ var foreignOps = map[string]string{
 // op does not take is an error: a misspelt step must not pass for one that did
 // nothing.
 func ParseInput(data []byte) (*Input, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // some editors of Windows begin so
+	var raw struct {
+		Version int                          `json:"version"`
+		Steps   []map[string]json.RawMessage `json:"steps"`
+	}
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return nil, placed(data, err)
+	}
+	if raw.Version > inputVersion {
+		return nil, fmt.Errorf("input.json has format version %d and this program reads up to %d: use a newer acp-agent", raw.Version, inputVersion)
+	}
+	if len(raw.Steps) == 0 {
+		return nil, fmt.Errorf("input.json has no steps: say what the client does")
+	}
+	for i, step := range raw.Steps {
+		if err := checkStep(step); err != nil {
+			return nil, fmt.Errorf("input.json step %d: %w", i+1, err)
+		}
+	}
 	in := new(Input)
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(in); err != nil {
-		return nil, fmt.Errorf("input.json: %w", err)
-	}
-	if dec.More() {
-		return nil, fmt.Errorf("input.json: more than one JSON value")
-	}
-	if in.Version > inputVersion {
-		return nil, fmt.Errorf("input.json has format version %d and this program reads up to %d: use a newer acp-agent", in.Version, inputVersion)
-	}
-	if len(in.Steps) == 0 {
-		return nil, fmt.Errorf("input.json has no steps: say what the client does")
-	}
-	var raw struct {
-		Steps []map[string]json.RawMessage `json:"steps"`
-	}
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, fmt.Errorf("input.json: %w", err)
-	}
-	for i, step := range raw.Steps {
-		if err := checkStep(&in.Steps[i], step); err != nil {
-			return nil, fmt.Errorf("input.json step %d: %w", i+1, err)
-		}
+		return nil, placed(data, err)
 	}
 	for i, a := range in.PermissionAnswers {
 		switch a.Kind {
@@ -196,20 +197,41 @@ func ParseInput(data []byte) (*Input, error) {
 	return in, nil
 }
 
-func checkStep(s *Step, raw map[string]json.RawMessage) error {
-	fields, ok := stepFields[s.Op]
+// placed says where in input.json the fault is.
+func placed(data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var typ *json.UnmarshalTypeError
+	var at int64
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &typ):
+		at, err = typ.Offset, fmt.Errorf("%s cannot be of type %s", cmp.Or(typ.Field, "the document"), typ.Value)
+	default:
+		return fmt.Errorf("input.json: %w", err)
+	}
+	before := data[:min(int(at), len(data))]
+	return fmt.Errorf("input.json line %d: %w", 1+bytes.Count(before, []byte("\n")), err)
+}
+
+func checkStep(raw map[string]json.RawMessage) error {
+	var op string
+	if err := json.Unmarshal(raw["op"], &op); err != nil {
+		return fmt.Errorf("it has no op: %w", err)
+	}
+	fields, ok := stepFields[op]
 	if !ok {
-		if part := foreignOps[s.Op]; part != "" {
-			return fmt.Errorf("op %s waits for %s of the reference system, which this agent does not have: the scenario cannot be replayed", s.Op, part)
+		if part := foreignOps[op]; part != "" {
+			return fmt.Errorf("op %s waits for %s of the reference system, which this agent does not have: the scenario cannot be replayed", op, part)
 		}
-		return fmt.Errorf("unknown op %q: use one of %s", s.Op, strings.Join(slices.Sorted(maps.Keys(stepFields)), ", "))
+		return fmt.Errorf("unknown op %q: use one of %s", op, strings.Join(slices.Sorted(maps.Keys(stepFields)), ", "))
 	}
 	for key := range raw {
 		if key != "op" && key != "session" && !slices.Contains(fields, key) {
-			return fmt.Errorf("op %s takes no field %q (it takes %s)", s.Op, key, strings.Join(fields, ", "))
+			return fmt.Errorf("op %s takes no field %q (it takes %s)", op, key, strings.Join(fields, ", "))
 		}
 	}
-	if s.Op == "promptAndCancel" {
+	if op == "promptAndCancel" {
 		n := 0
 		for _, t := range cancelTriggers {
 			if _, ok := raw[t]; ok {

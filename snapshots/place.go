@@ -44,7 +44,9 @@ func newPlace(scenarioDir, exe string) (place, error) {
 		}
 	}
 	src := filepath.Join(scenarioDir, "workspace")
-	if _, err := os.Stat(src); err == nil {
+	if info, err := os.Stat(src); err == nil && !info.IsDir() {
+		return p, fmt.Errorf("%s is no folder: put the files of the working directory into one", src)
+	} else if err == nil {
 		if err := copyTree(p.cwd, src); err != nil {
 			return p, fmt.Errorf("copying %s: %w", src, err)
 		}

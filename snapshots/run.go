@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -253,10 +254,18 @@ func (r *runner) keep(res *Result, g *got) {
 	}
 }
 
-// compareFiles compares all files of a scenario, the recorded and the got.
+// compareFiles compares all files of a scenario, the recorded and the got. The
+// log comes first, since it has the cause of most differences; ids that have
+// moved come last, since they have moved for another one.
 func compareFiles(s *Scenario, files map[string][]byte) []Difference {
 	var out []Difference
-	for _, name := range fileNames(s.expected, files) {
+	names := fileNames(s.expected, files)
+	slices.SortStableFunc(names, func(a, b string) int { return rank(a) - rank(b) })
+	for _, name := range names {
+		if s.expected[name] == nil {
+			out = append(out, Difference{name, "", "no such file: snapshot refresh writes it", firstOf(files[name])})
+			continue
+		}
 		if strings.HasSuffix(name, ".md") {
 			if want, got := string(s.expected[name]), string(files[name]); want != got {
 				line, w, g := firstLine(want, got)
@@ -276,7 +285,31 @@ func compareFiles(s *Scenario, files map[string][]byte) []Difference {
 		}
 		out = append(out, compareLines(name, want, got)...)
 	}
+	slices.SortStableFunc(out, func(a, b Difference) int { return a.moved() - b.moved() })
 	return out
+}
+
+// rank orders the files of a report.
+func rank(name string) int {
+	if isLog(name) {
+		return 0
+	}
+	return 1
+}
+
+var idToken = regexp.MustCompile(`^"\{\{[a-z]+:[0-9]+\}\}"$`)
+
+// moved is 1 for an id that is another one only because of its number.
+func (d Difference) moved() int {
+	if idToken.MatchString(d.Want) && idToken.MatchString(d.Got) {
+		return 1
+	}
+	return 0
+}
+
+func firstOf(file []byte) string {
+	line, _, _ := strings.Cut(string(file), "\n")
+	return line
 }
 
 func firstLine(a, b string) (n int, want, got string) {

@@ -28,7 +28,7 @@ type snapshotFlags struct {
 
 type snapshotRunCmd struct {
 	snapshotFlags
-	Agent string `help:"Command line of another ACP agent to run them against; {{cwd}}, {{home}}, {{state}} and {{scenario}} are filled in." placeholder:"CMD"`
+	Agent *string `help:"Command line of another ACP agent to run them against; {{cwd}}, {{home}}, {{state}} and {{scenario}} are filled in." placeholder:"CMD"`
 }
 
 type snapshotRecordCmd struct{ snapshotFlags }
@@ -41,8 +41,8 @@ func (c *snapshotRunCmd) Run(ctx context.Context, a *app) error {
 	if err != nil {
 		return err
 	}
-	if c.Agent != "" {
-		if o.Agent, err = splitCommand(c.Agent); err != nil {
+	if c.Agent != nil { // an empty one is an unset variable, and not this agent
+		if o.Agent, err = splitCommand(*c.Agent); err != nil {
 			return &usageError{"--agent: " + err.Error()}
 		}
 		o.Foreign = true

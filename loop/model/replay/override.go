@@ -90,6 +90,11 @@ func applyOverride(data []byte, s *script) error {
 
 func (e *entryJSON) call(i int, scenario bool) (call, error) {
 	c := call{where: fmt.Sprintf("entry %d of replay.override.json", i), chunks: e.Chunks}
+	for _, ch := range e.Chunks {
+		if !known(ch.Type) {
+			return call{}, fmt.Errorf("entry %d has a chunk of unknown type %q", i, ch.Type)
+		}
+	}
 	switch e.Kind {
 	case "chunks":
 		c.end = endError

@@ -128,6 +128,9 @@ func (p *parser) row(rw *row) error {
 		if err := json.Unmarshal(rw.Data, &d); err != nil {
 			return err
 		}
+		if !known(d.Chunk.Type) {
+			return fmt.Errorf("unknown chunk type %q", d.Chunk.Type)
+		}
 		p.chunk(d.position, d.Chunk)
 	case string(session.ChunkPackedText), string(session.ChunkPackedReasoning), string(session.ChunkPackedToolCall):
 		return p.packed(rw)
@@ -192,6 +195,17 @@ func (p *parser) chunk(at position, c session.Chunk) {
 		p.open, p.unclaimed = false, true
 	}
 	p.last().chunks = append(p.last().chunks, c)
+}
+
+// known reports whether a chunk is one that can be served: the log takes no
+// other.
+func known(t session.ChunkType) bool {
+	switch t {
+	case session.ChunkBlockStart, session.ChunkText, session.ChunkReasoning, session.ChunkToolCall, session.ChunkBlockEnd, session.ChunkUsage,
+		session.ChunkFinish, session.ChunkPackedText, session.ChunkPackedReasoning, session.ChunkPackedToolCall:
+		return true
+	}
+	return false
 }
 
 // packed reads a packed row of the reference: the chunk is the row itself.

@@ -238,6 +238,7 @@ func TestOpenRefuses(t *testing.T) {
 		"no header":       `{"type":"turn/start","data":{"turn":1}}` + "\n",
 		"newer version":   `{"type":"session","version":7}` + "\n",
 		"bad line inside": `{"type":"session","version":1}` + "\n{oops\n" + `{"type":"turn/start","data":{"turn":1}}` + "\n",
+		"unknown chunk":   `{"type":"session","version":1}` + "\n" + `{"type":"assistant/chunk","data":{"turn":1,"step":1,"chunk":{"type":"text-delt","index":0}}}` + "\n",
 		"bad chunk":       `{"type":"session","version":0}` + "\n" + `{"type":"assistant/chunk","data":{"turn":1,"step":1,"chunk":{"type":"finish"}}}` + "\n\n",
 	} {
 		path := filepath.Join(dir, "x.jsonl")
@@ -342,6 +343,7 @@ func TestOverride(t *testing.T) {
 		{"patch out of range", `{"patches":[{"at":3,"entry":{"kind":"hang"}}]}`, nil, "at must be from 0 to 2"},
 		{"patched twice", `{"patches":[{"at":0,"entry":{"kind":"hang"}},{"at":0,"entry":{"kind":"hang"}}]}`, nil, "patched twice"},
 		{"unknown kind", `[{"kind":"dance"}]`, nil, `unknown kind "dance"`},
+		{"unknown chunk", `[{"kind":"chunks","chunks":[{"type":"text-delt","index":0}]}]`, nil, `unknown type "text-delt"`},
 		{"neither", `{}`, nil, "neither an array"},
 		{"not JSON", `[`, nil, "replay.override.json"},
 	}
