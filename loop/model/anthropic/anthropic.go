@@ -89,9 +89,9 @@ type Client struct {
 	history  wire.History[place]
 	// betas are those of Config.Headers.
 	betas []string
-	// bare holds the sessions whose thinking blocks the provider has refused.
-	// They do without from then on: see Stream.
-	bare sync.Map
+	// terms are those of sessions, by their id, and of models, by their name behind
+	// ofModel: see post.
+	terms sync.Map
 }
 
 var _ model.Client = (*Client)(nil)
@@ -179,13 +179,6 @@ const maxPauses = 16
 
 // Stream sends the request and streams its answer.
 //
-// A refused thinking block would have every later request of the session
-// refused, whatever the person does: the log cannot change. So the request is
-// sent once more without thinking blocks, which the provider's documents
-// recommend ("A 400 error says a thinking block signature is invalid"), and the
-// session does without them as long as this client lives. The projection of the
-// log is the same one; no output has come yet.
-//
 // A turn that the provider pauses (only tools that it runs itself make it) goes
 // on when its output is sent back, so that is done here: to the session it is
 // one answer.
@@ -223,39 +216,45 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 	}
 }
 
-// post sends the request, without thinking blocks where they are refused.
+// post sends the request, on the terms that the endpoint has made known.
 func (c *Client) post(ctx context.Context, req *model.Request, said []byte) (*http.Response, error) {
 	if c.noKey {
 		return nil, c.end.NoKey()
 	}
-	_, bare := c.bare.Load(req.SessionID)
-	res, err := c.send(ctx, req, said, bare)
-	var e *model.Error
-	if !bare && errors.As(err, &e) && e.Status == http.StatusBadRequest && refusesThinking(e.Message) {
-		if res != nil {
+	known := ofModel + req.Head.Config.Model
+	v, _ := c.terms.Load(known)
+	t, _ := v.(terms)
+	_, t.bare = c.terms.Load(req.SessionID)
+	for first := t; ; {
+		res, err := c.send(ctx, req, said, t)
+		if err == nil {
+			if t.bare && !first.bare && req.SessionID != "" {
+				c.terms.Store(req.SessionID, true)
+			}
+			if t.bare = first.bare; t != first {
+				c.terms.Store(known, terms{unsigned: t.unsigned, plain: t.plain, most: t.most})
+			}
+			return res, nil
+		}
+		var e *model.Error
+		if !errors.As(err, &e) {
+			return res, err
+		}
+		next, other := c.after(t, e, &req.Head.Config)
+		if !other {
+			return res, err
+		}
+		if t = next; res != nil {
 			res.Body.Close()
 		}
-		if res, err = c.send(ctx, req, said, true); err == nil && req.SessionID != "" {
-			c.bare.Store(req.SessionID, true)
-		}
 	}
-	return res, err
-}
-
-// refusesThinking recognises the refusals that name a thinking block: a
-// signature that is foreign, tampered with or of another conversation, and a
-// block that is not where it was.
-func refusesThinking(message string) bool {
-	m := strings.ToLower(message)
-	return strings.Contains(m, "thinking") && (strings.Contains(m, "signature") || strings.Contains(m, "cannot be modified") ||
-		strings.Contains(m, "expected `thinking`") || strings.Contains(m, "different conversation") || strings.Contains(m, "final block"))
 }
 
 // send posts the request and returns the answer once its head is there. The
 // error is a *model.Error unless ctx ended.
-func (c *Client) send(ctx context.Context, req *model.Request, said []byte, bare bool) (*http.Response, error) {
+func (c *Client) send(ctx context.Context, req *model.Request, said []byte, t terms) (*http.Response, error) {
 	known := c.history.Take(req.Conversation())
-	body, betas, err := c.write(req, said, bare, known)
+	body, betas, err := c.write(req, said, t, known)
 	if err != nil {
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}

@@ -15,12 +15,12 @@ func writing(t testing.TB, cfg Config, refused func() bool) wiretest.Writing {
 		Next: func(req *model.Request) ([][]byte, error) {
 			bare = refused()
 			known := c.history.Take(req.SessionID)
-			body, _, err := c.write(req, nil, bare, known)
+			body, _, err := c.write(req, nil, terms{bare: bare}, known)
 			c.history.Keep(known)
 			return body, err
 		},
 		Anew: func(req *model.Request) ([]byte, error) {
-			body, _, err := c.encode(req, nil, bare)
+			body, _, err := c.encode(req, nil, terms{bare: bare})
 			return body, err
 		},
 	}

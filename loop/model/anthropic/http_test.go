@@ -49,7 +49,7 @@ func TestOverHTTP(t *testing.T) {
 			"Accept": "text/event-stream", "Accept-Encoding": "identity", "Content-Type": "application/json", "X-Own": "1", "User-Agent": "acp-agent/0", "X-Foreign": "",
 		},
 		func(c model.Client) []byte {
-			body, _, _ := c.(*Client).encode(messages.Hello(), nil, false)
+			body, _, _ := c.(*Client).encode(messages.Hello(), nil, terms{})
 			return body
 		})
 }

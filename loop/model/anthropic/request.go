@@ -45,22 +45,21 @@ type writer struct {
 	req  *model.Request
 	// name is the model's, for telling own thinking from foreign.
 	name string
-	// bare: no thinking blocks.
-	bare bool
+	terms
 	// n counts the blocks of the open message.
 	n int
 }
 
 // encode writes the request's body in one piece.
-func (c *Client) encode(req *model.Request, said []byte, bare bool) (body []byte, betas []string, err error) {
-	parts, betas, err := c.write(req, said, bare, new(written))
+func (c *Client) encode(req *model.Request, said []byte, t terms) (body []byte, betas []string, err error) {
+	parts, betas, err := c.write(req, said, t, new(written))
 	return slices.Concat(parts...), betas, err
 }
 
 // write writes the request's body, in parts, and returns the betas that it needs.
 // said are the blocks of a paused turn so far. known may hold the beginning of the
 // messages; write leaves in it what the next request can build on.
-func (c *Client) write(req *model.Request, said []byte, bare bool, known *written) (body [][]byte, betas []string, err error) {
+func (c *Client) write(req *model.Request, said []byte, t terms, known *written) (body [][]byte, betas []string, err error) {
 	params := req.Head.Config
 	if params.Model == "" {
 		params.Model = c.cfg.Model
@@ -68,7 +67,7 @@ func (c *Client) write(req *model.Request, said []byte, bare bool, known *writte
 	if params.Model == "" {
 		return nil, nil, fmt.Errorf("no model is named")
 	}
-	w := &writer{c: c, req: req, name: params.Model, bare: bare, info: lookup(c.cfg.Provider, params.Model)}
+	w := &writer{c: c, req: req, name: params.Model, terms: t, info: lookup(c.cfg.Provider, params.Model)}
 	if c.cfg.Info != nil {
 		w.info.Info = *c.cfg.Info
 	}
@@ -156,7 +155,7 @@ func (p *place) marked(body [][]byte, messages []byte) [][]byte {
 // written again should the next message belong to it, since results come first.
 func (w *writer) messages(known *written) (place, error) {
 	ms := w.req.Messages
-	dst, at := known.Resume(wire.Key{Model: w.name, Reasoning: !w.bare}, ms, func(end place, next *session.Message) bool { return !w.continues(end.user, next) })
+	dst, at := known.Resume(wire.Key{Model: w.name, Reasoning: !w.bare, Terms: w.key()}, ms, func(end place, next *session.Message) bool { return !w.continues(end.user, next) })
 	w.Dst = dst
 	if at.Messages == len(ms) {
 		return at.State, nil
@@ -338,7 +337,8 @@ func (w *writer) sends(m *session.Message, b *session.Block) bool {
 	case session.BlockToolCall:
 		return true
 	case session.BlockReasoning:
-		return !w.bare && (b.Signature != "" || b.Redacted != "" && !wire.Parts(b)) && w.own(m)
+		sealed := b.Signature != "" || b.Redacted != "" && !wire.Parts(b)
+		return !w.bare && w.own(m) && (sealed || w.unsigned && b.Text != "")
 	}
 	return false
 }
@@ -372,6 +372,7 @@ func (w *writer) assistant(m *session.Message) {
 	for last > 0 && (m.Content[last-1].Type == session.BlockReasoning || !w.sends(m, &m.Content[last-1])) {
 		last--
 	}
+	w.missing(m, last)
 	for i := range last {
 		b := &m.Content[i]
 		switch {
@@ -387,7 +388,7 @@ func (w *writer) assistant(m *session.Message) {
 			w.Raw(`,"input":`)
 			w.Raw(wire.Arguments(b.Arguments))
 			w.Raw(`}`)
-		case b.Redacted != "":
+		case b.Redacted != "" && !wire.Parts(b):
 			w.open("redacted_thinking")
 			w.Raw(`,"data":`)
 			w.Str(b.Redacted)
@@ -400,6 +401,23 @@ func (w *writer) assistant(m *session.Message) {
 			w.Str(b.Signature)
 			w.Raw(`}`)
 		}
+	}
+}
+
+// missing writes thinking where it is demanded and there is none: the model said
+// nothing of it, or another model was asked.
+func (w *writer) missing(m *session.Message, last int) {
+	calls := false
+	for i := range last {
+		b := &m.Content[i]
+		if b.Type == session.BlockReasoning && w.sends(m, b) {
+			return
+		}
+		calls = calls || b.Type == session.BlockToolCall
+	}
+	if w.unsigned && calls {
+		w.open("thinking")
+		w.Raw(`,"thinking":" ","signature":""}`)
 	}
 }
 

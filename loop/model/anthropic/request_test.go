@@ -70,7 +70,7 @@ func TestRequestGolden(t *testing.T) {
 			c := client(t, tt.cfg)
 			var params sdk.MessageNewParams
 			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) {
-				body, _, err := c.encode(tt.req, nil, false)
+				body, _, err := c.encode(tt.req, nil, terms{})
 				return body, err
 			}, &params)
 			if len(params.Messages) == 0 || len(params.Tools) != 2 || params.MaxTokens == 0 {
@@ -90,7 +90,7 @@ type sent struct {
 
 func encode(t testing.TB, c *Client, req *model.Request) (string, sent) {
 	t.Helper()
-	body, _, err := c.encode(req, nil, false)
+	body, _, err := c.encode(req, nil, terms{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestThinkingConfiguration(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := client(t, Config{APIKey: "k"})
-		body, betas, err := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: tt.model, ReasoningEffort: tt.effort}}}, nil, false)
+		body, betas, err := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: tt.model, ReasoningEffort: tt.effort}}}, nil, terms{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -292,11 +292,11 @@ func TestThinkingConfiguration(t *testing.T) {
 	}
 	// Behind another address no beta is asked for.
 	c := client(t, Config{APIKey: "k", BaseURL: "https://proxy.example"})
-	if body, betas, _ := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}}}, nil, false); len(betas) > 0 || strings.Contains(string(body), "binding") {
+	if body, betas, _ := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}}}, nil, terms{}); len(betas) > 0 || strings.Contains(string(body), "binding") {
 		t.Errorf("%v %s", betas, body)
 	}
 	// A bound that leaves no room to think.
-	body, _, _ := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "claude-haiku-4-5", ReasoningEffort: "high", MaxTokens: 1024}}}, nil, false)
+	body, _, _ := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "claude-haiku-4-5", ReasoningEffort: "high", MaxTokens: 1024}}}, nil, terms{})
 	if strings.Contains(string(body), "thinking") {
 		t.Error(string(body))
 	}
@@ -322,7 +322,7 @@ func TestSafeName(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	c := client(t, Config{APIKey: "k"})
 	wiretest.Refuses(t, func(req *model.Request) ([]byte, error) {
-		body, _, err := c.encode(req, nil, false)
+		body, _, err := c.encode(req, nil, terms{})
 		return body, err
 	})
 }

@@ -25,6 +25,9 @@ func (w *writer) think(p *session.Params) (betas []string) {
 	limit := w.limit(p, effort)
 	w.Raw(`,"max_tokens":`)
 	w.Int(limit)
+	if w.plain {
+		return nil
+	}
 	how := w.info.thinking
 	if how == thinkUnknown && isClaude(w.name) {
 		// A model that is newer than the table: adaptive is what all take since
@@ -83,7 +86,12 @@ func (w *writer) limit(p *session.Params, effort string) int64 {
 		n = w.c.cfg.MaxTokens
 	}
 	most := w.info.MaxOutput
+	if w.most > 0 {
+		most = w.most
+	}
 	switch {
+	case n == 0 && w.most > 0:
+		return w.most
 	case n == 0 && most == 0:
 		return unknownMaxTokens
 	case n == 0 && (effort == "max" || effort == "xhigh"):

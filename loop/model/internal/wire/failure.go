@@ -333,7 +333,7 @@ func remedy(f *Failure, status int) string {
 	switch {
 	case status == 413:
 		return "the request is too large for it: start a new session, or attach less"
-	case containsAny(m, "reasoning_effort", "reasoning effort", "reasoningeffort", "reasoning.effort", "output_config", "support thinking", "thinking is not supported"):
+	case containsAny(m, "reasoning_effort", "reasoning effort", "reasoningeffort", "reasoning.effort", "output_config", "thinking.type", "support thinking", "thinking is not supported"):
 		return "set the effort to one that the model has, or leave it out (effort in the config file, ACP_AGENT_EFFORT)"
 	case containsAny(m, "support tools", "support tool", "support function"):
 		return toolsNeeded

@@ -4,6 +4,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,41 @@ func TestRefusedParts(t *testing.T) {
 	*got, other = nil, "temperature is not supported"
 	if r := wiretest.Collect(c.Stream(t.Context(), req)); r.Err == nil || len(*got) != 1 {
 		t.Errorf("%d requests: %v", len(*got), r.Err)
+	}
+}
+
+// TestRefusedMembers: what a model or a server does not have is left out, for that
+// model alone.
+func TestRefusedMembers(t *testing.T) {
+	for _, tt := range []struct{ member, refusal string }{
+		{`"include"`, `{"error":{"message":"Encrypted content is not supported with this model.","param":"include"}}`},
+		{`"include"`, `{"detail":[{"type":"extra_forbidden","loc":["body","include"],"msg":"Extra inputs are not permitted"}]}`},
+		{`"max_output_tokens"`, `{"error":{"message":"Invalid value: max_output_tokens must be at most 4096"}}`},
+	} {
+		url, got := wiretest.Bodies(t, func(w http.ResponseWriter, _ int, body string) {
+			if strings.Contains(body, tt.member) {
+				w.WriteHeader(400)
+				io.WriteString(w, tt.refusal)
+				return
+			}
+			io.WriteString(w, answered())
+		})
+		c := client(t, Config{Provider: "local", BaseURL: url, MaxTokens: 9000})
+		req := openai.Hello()
+		for range 2 {
+			if s := wiretest.Collect(c.Stream(t.Context(), req)).String(); s != wholeStop {
+				t.Fatal(s)
+			}
+		}
+		req.Head.Config.Model = "other"
+		wiretest.Collect(c.Stream(t.Context(), req))
+		var with []bool
+		for _, body := range *got {
+			with = append(with, strings.Contains(body, tt.member))
+		}
+		if want := []bool{true, false, false, true, false}; !slices.Equal(with, want) {
+			t.Errorf("%s was sent in %v, want %v", tt.member, with, want)
+		}
 	}
 }
 

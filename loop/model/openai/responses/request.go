@@ -142,7 +142,7 @@ func (w *writer) limit(p *session.Params) {
 	if w.info.MaxOutput > 0 {
 		n = min(n, w.info.MaxOutput)
 	}
-	if n > 0 {
+	if n > 0 && !w.without.limit {
 		w.Raw(`,"max_output_tokens":`)
 		w.Int(n)
 	}
@@ -166,7 +166,9 @@ func (w *writer) reasoning(effort string) {
 	if len(fields) > 0 {
 		w.Raw(`,"reasoning":{` + strings.Join(fields, ",") + `}`)
 	}
-	w.Raw(`,"include":["reasoning.encrypted_content"]`)
+	if !w.without.include {
+		w.Raw(`,"include":["reasoning.encrypted_content"]`)
+	}
 }
 
 // tool writes a tool. Strict mode, on by default here, would have schemas

@@ -131,46 +131,83 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 }
 
 // without says what a request leaves out that the provider has refused.
-type without struct{ reasoning, summary bool }
+type without struct{ reasoning, summary, include, limit bool }
 
-// noSummary is the key in Client.refused of accounts without summaries;
-// sessions without reasoning are there by their id.
-const noSummary = "\x00summary"
+// noSummary is the key in Client.refused of accounts without summaries; sessions
+// without reasoning are there by their id, and models without more by their name
+// behind ofModel.
+const (
+	noSummary = "\x00summary"
+	ofModel   = "\x00model "
+)
 
-// post sends the request. Two things a provider refuses for good, whatever the
+// after returns what is left out after a refusal of a request that left w out, and
+// whether that is more. Where the refusal is of what is sealed, it may be of what
+// is sent back or, from a model that does not reason, of the question for more.
+func (w without) after(refusal string) (without, bool) {
+	m, now := strings.ToLower(refusal), w
+	sealed := strings.Contains(m, "encrypted")
+	switch {
+	case strings.Contains(m, "summar") && strings.Contains(m, "reasoning") && !w.summary:
+		now.summary = true
+	case sealed && (strings.Contains(m, "include") || strings.Contains(m, "not supported")) && !w.include:
+		now.include = true
+	case (sealed || strings.Contains(m, "of type 'reasoning'")) && !w.reasoning:
+		now.reasoning = true
+	case sealed || strings.Contains(m, "include"):
+		now.include = true
+	case strings.Contains(m, "max_output_tokens"):
+		now.limit = true
+	}
+	return now, now != w
+}
+
+// post sends the request. Some things a provider refuses for good, whatever the
 // person does: reasoning whose encryption it cannot undo any more (of another
-// organisation, or of a model that is gone), and summaries of reasoning for an
-// organisation that is not verified. The request is then sent once more without
-// them; no output has come yet.
+// organisation, or of a model that is gone), summaries of reasoning for an
+// organisation that is not verified, and what a model or a server does not have: to
+// have its reasoning sealed ("Encrypted content is not supported with this model",
+// NousResearch/hermes-agent#24234) or so much output. The request is then sent once
+// more without them; no output has come yet.
 func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, error) {
 	if c.noKey {
 		return nil, c.end.NoKey()
 	}
-	var w without
+	known := ofModel + req.Head.Config.Model
+	v, _ := c.refused.Load(known)
+	w, _ := v.(without)
 	_, w.reasoning = c.refused.Load(req.SessionID)
 	_, w.summary = c.refused.Load(noSummary)
-	for {
+	for first := w; ; {
 		res, err := c.send(ctx, req, w)
+		if err == nil && w != first {
+			c.remember(req.SessionID, known, w)
+		}
 		var e *model.Error
-		if !errors.As(err, &e) || e.Status != http.StatusBadRequest {
+		if !errors.As(err, &e) || e.Status != http.StatusBadRequest && e.Status != http.StatusUnprocessableEntity || e.Kind == model.KindContextOverflow {
 			return res, err
 		}
-		m := strings.ToLower(e.Message)
-		switch {
-		case !w.summary && strings.Contains(m, "summar") && strings.Contains(m, "reasoning"):
-			w.summary = true
-			c.refused.Store(noSummary, true)
-		case !w.reasoning && (strings.Contains(m, "encrypted") || strings.Contains(m, "of type 'reasoning'")):
-			w.reasoning = true
-			if req.SessionID != "" {
-				c.refused.Store(req.SessionID, true)
-			}
-		default:
+		next, more := w.after(e.Message)
+		if !more {
 			return res, err
 		}
-		if res != nil {
+		if w = next; res != nil {
 			res.Body.Close()
 		}
+	}
+}
+
+// remember keeps what an answered request left out. Where what is asked for was
+// what was refused, it was not what was sent back.
+func (c *Client) remember(session, known string, w without) {
+	if w.include || w.limit {
+		c.refused.Store(known, without{include: w.include, limit: w.limit})
+	}
+	if w.summary {
+		c.refused.Store(noSummary, true)
+	}
+	if w.reasoning && !w.include && session != "" {
+		c.refused.Store(session, true)
 	}
 }
 
