@@ -212,7 +212,7 @@ func (t *turn) take(re *Reloaded) (bool, error) {
 		}
 		return false, s.append(refused...)
 	}
-	s.cfg.Hooks, s.cfg.Trust = re.Hooks, re.Trust
+	s.cfg.Hooks, s.cfg.Trust, s.cfg.Limits.Continuations = re.Hooks, re.Trust, re.Continuations
 	return true, nil
 }
 

@@ -90,6 +90,8 @@ type Reloaded struct {
 	// Changed maps the changed files to Claude Code's name for their source
 	// (user_settings, project_settings, local_settings, policy_settings, skills).
 	Changed map[string]string
+	// Continuations is Limits.Continuations from now on.
+	Continuations int
 	// Refused is called when hooks in force refuse the change; optional.
 	Refused func()
 }

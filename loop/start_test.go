@@ -131,12 +131,12 @@ func TestConfigChangeRefused(t *testing.T) {
 	next := &fakeHooks{on: map[hooks.Event]func(context.Context, *hooks.Call) *hooks.Outcome{}}
 	refusals := 0
 	r.cfg.Reload = func() (Reloaded, bool) {
-		return Reloaded{Hooks: next, Changed: map[string]string{"/h/settings.json": "user_settings"}, Refused: func() { refusals++ }}, true
+		return Reloaded{Hooks: next, Continuations: 3, Changed: map[string]string{"/h/settings.json": "user_settings"}, Refused: func() { refusals++ }}, true
 	}
 	if _, err := r.prompt("one"); err != nil {
 		t.Fatal(err)
 	}
-	if r.cfg.Hooks != hooks.Engine(r.hooks) {
+	if r.cfg.Hooks != hooks.Engine(r.hooks) || r.cfg.Limits.Continuations != 8 {
 		t.Error("the refused hooks are in force")
 	}
 	said := false
@@ -151,7 +151,7 @@ func TestConfigChangeRefused(t *testing.T) {
 	if _, err := r.prompt("two"); err != nil {
 		t.Fatal(err)
 	}
-	if r.cfg.Hooks != hooks.Engine(next) || refusals == 0 {
+	if r.cfg.Hooks != hooks.Engine(next) || r.cfg.Limits.Continuations != 3 || refusals == 0 {
 		t.Errorf("the new hooks are not in force after %d refusals", refusals)
 	}
 	refusals = 0

@@ -84,3 +84,41 @@ func TestCommandDirsOfThePersonComeFirst(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// How often stop hooks may go on is said by the env block of a settings file, too,
+// but not by a repository's; the config file stands above all.
+func TestStopCapOfSettings(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(filepath.Join(dir, ".claude", "settings.json"), `{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"99"}}`)
+	for _, c := range []struct {
+		settings, config string
+		want             int
+	}{
+		{`{}`, "", 20},
+		{`{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"2"}}`, "", 2},
+		{`{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"0"}}`, "", 0},
+		{`{"env":{"CLAUDE_CODE_STOP_HOOK_BLOCK_CAP":"2"}}`, "[limits]\nstop_continuations = 3\n", 3},
+	} {
+		write(filepath.Join(home, ".claude", "settings.json"), c.settings)
+		file := filepath.Join(home, "config.toml")
+		write(file, c.config)
+		cfg, err := config.Load(config.Flags{StateDir: t.TempDir(), ConfigFile: file}, config.NewEnv([]string{"HOME=" + home, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP=20"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := loadHooks(cfg, dir, hookOptions{})
+		l.set.Close()
+		if l.stopCap != c.want {
+			t.Errorf("%s %q: %d, want %d", c.settings, c.config, l.stopCap, c.want)
+		}
+	}
+}

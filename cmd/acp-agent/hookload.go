@@ -37,6 +37,8 @@ type loadedHooks struct {
 	*foundHooks
 	set      *hooks.Set
 	problems []hooks.Problem
+	// stopCap is how often in a row stop hooks may keep a turn going.
+	stopCap int
 }
 
 // systemCodexDir is where an administrator configures Codex.
@@ -61,6 +63,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
 		Files: l.claude, Env: env, Home: home, PID: os.Getpid(), HideEnv: []string{},
 		EnvFile: o.envFile, MCP: o.mcp, Judge: o.judge,
 	})
+	l.stopCap = cfg.StopCap(cc.Variable(config.StopCapVariable))
 	cx, more := codex.New(codex.Options{Files: l.codex, Env: env, Shell: passwdShell(), Home: home, MCP: o.mcp})
 	l.problems = slices.Concat(l.faults, more)
 	trust, more := l.trustStore(cfg)

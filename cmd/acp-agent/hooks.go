@@ -85,7 +85,7 @@ func steering(cfg *config.Config) []string {
 // into puts the hooks into a session's configuration.
 func (s *sessionHooks) into(cfg *loop.Config) {
 	cfg.Hooks, cfg.Trust, cfg.Notices, cfg.Reload = s.set, trustGate{s.set}, s.notices(), s.reload
-	cfg.OnCommand = s.onCommand
+	cfg.OnCommand, cfg.Limits.Continuations = s.onCommand, s.stopCap
 	cfg.OnOpen = func(l *loop.Session) { s.live.Store(l) }
 	cfg.HookModel = s.w.models.hookModel
 }
@@ -112,7 +112,7 @@ func (s *sessionHooks) load(changed map[string]string) loop.Reloaded {
 	opts.previous, s.refused = s.loadedHooks, nil
 	s.loadedHooks = loadHooks(s.w.cfg, s.cwd, opts)
 	return loop.Reloaded{
-		Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed,
+		Hooks: s.set, Trust: trustGate{s.set}, Notices: s.notices(), Changed: changed, Continuations: s.stopCap,
 		Refused: func() { s.refused = changed },
 	}
 }

@@ -69,8 +69,8 @@ var credentials = append([]string{
 }, DefaultHideEnv...)
 
 // hidden says of which variables of the agent's a hook gets none.
-func (cfg *Config) hidden() func(key string) bool {
-	scrub, _ := cfg.Env.Get("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB")
+func (d *Dialect) hidden() func(key string) bool {
+	cfg, scrub := &d.cfg, d.Variable("CLAUDE_CODE_SUBPROCESS_ENV_SCRUB")
 	return func(key string) bool {
 		switch {
 		case hooks.IsOTel(key), slices.Contains(ownEnv, key), strings.HasPrefix(key, optionPrefix):
@@ -87,6 +87,8 @@ type Dialect struct {
 	cfg      Config
 	handlers []*hooks.Handler
 	env      hooks.Environ // what every hook inherits
+	// vars are the env blocks of the settings that are not a repository's.
+	vars hooks.Environ
 
 	// endBudget is what all SessionEnd hooks share (Claude Code hooks reference, handlers).
 	endBudget time.Duration
@@ -110,14 +112,18 @@ func New(cfg Config) *Dialect {
 	for _, f := range d.cfg.Files {
 		d.handlers = append(d.handlers, f.Handlers...)
 	}
-	d.env = cfg.Env.Without(cfg.hidden())
 	for _, f := range byPrecedence(cfg.Files) {
 		// A repository's env block goes to its own, trusted hooks only.
 		if !f.Layer.NeedsTrust() {
 			for _, k := range sortedKeys(f.Env) {
-				d.env = d.env.Set(k, f.Env[k])
+				d.vars = d.vars.Set(k, f.Env[k])
 			}
 		}
+	}
+	d.env = cfg.Env.Without(d.hidden())
+	for _, kv := range d.vars {
+		k, v, _ := strings.Cut(kv, "=")
+		d.env = d.env.Set(k, v)
 	}
 	d.switches()
 	d.budget()
@@ -165,7 +171,7 @@ func sortedKeys(m map[string]string) []string {
 // the timeouts that settings files name, or what the environment says.
 func (d *Dialect) budget() {
 	d.endBudget = 1500 * time.Millisecond
-	if v, ok := d.cfg.Env.Get("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"); ok {
+	if v := d.Variable("CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"); v != "" {
 		if ms, err := strconv.Atoi(v); err == nil && ms > 0 {
 			d.endBudget = seconds(float64(ms) / 1000)
 		}
@@ -184,6 +190,17 @@ func (d *Dialect) budget() {
 			h.Timeout = min(h.Timeout, d.endBudget)
 		}
 	}
+}
+
+// Variable is a variable as the vendor's program would have it: the env block of the
+// settings, a repository's left out, stands above the environment (Claude Code
+// settings reference, env). "" where neither sets it.
+func (d *Dialect) Variable(name string) string {
+	if v, ok := d.vars.Get(name); ok {
+		return v
+	}
+	v, _ := d.cfg.Env.Get(name)
+	return v
 }
 
 // Name implements hooks.Catalog.

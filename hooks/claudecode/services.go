@@ -72,8 +72,10 @@ func (d *Dialect) header(x *ext, value string) string {
 		if !slices.Contains(x.allowedEnv, name) || x.httpEnv != nil && !slices.Contains(x.httpEnv, name) {
 			return ""
 		}
-		v, _ := d.cfg.Env.Get(name)
-		return v
+		if v, ok := x.env[name]; ok {
+			return v
+		}
+		return d.Variable(name)
 	})
 	return strings.NewReplacer("\r", "", "\n", "", "\x00", "").Replace(value)
 }

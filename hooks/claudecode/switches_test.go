@@ -301,3 +301,30 @@ func TestHTTPHeaderStaysInTheList(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What an env block sets is set for the vendor's own variables and for headers, too;
+// a repository's goes to its own hooks alone.
+func TestEnvBlocksCountEverywhere(t *testing.T) {
+	got := map[string]string{}
+	srv := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got[r.URL.Path] = r.Header.Get("A") }))
+	defer srv.Close()
+	hook := func(path string) string {
+		return `"hooks":{"Stop":[{"hooks":[{"type":"http","url":"` + srv.URL + path + `","headers":{"A":"$ONE $TWO"},"allowedEnvVars":["ONE","TWO"]}]}],
+			"SessionEnd":[{"hooks":[{"type":"command","command":"x"}]}]}`
+	}
+	u, _ := parseFile("/u", hooks.LayerUser, []byte(`{"env":{"ONE":"mine","CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS":"4000"},`+hook("/u")+`}`))
+	p, _ := parseFile("/p", hooks.LayerProject, []byte(`{"env":{"TWO":"theirs","CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS":"9000"},`+hook("/p")+`}`))
+	d := New(Config{Files: []*File{u, p}, Env: hooks.Environ{"ONE=1", "TWO=2"}})
+	for _, h := range d.Handlers() {
+		h.Trust = hooks.TrustTrusted
+		if h.Event == hooks.SessionEnd && h.Timeout != 4*time.Second {
+			t.Errorf("%s: %v", h.Place.File, h.Timeout)
+		}
+	}
+	s := hooks.NewEngine(hooks.Options{Dialects: []hooks.Dialect{d}})
+	defer s.Close()
+	s.Match(&hooks.Call{Event: hooks.Stop}).Run(t.Context())
+	if got["/u"] != "mine 2" || got["/p"] != "mine theirs" {
+		t.Errorf("%q", got)
+	}
+}

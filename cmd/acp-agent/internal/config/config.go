@@ -272,10 +272,17 @@ func (c *Config) setState(flag string) {
 	c.StateDir = c.env.absolute(dir)
 }
 
-// stopCap is the limit of rounds of stop hooks where the config file names none:
-// Claude Code's, by the variable of its program.
-func (c *Config) stopCap() int {
-	if n, err := strconv.Atoi(c.env.Get("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP")); err == nil && n >= 0 {
+// StopCapVariable is Claude Code's variable for Limits.StopContinuations. It may
+// stand in the env block of a settings file, too, which this package does not read.
+const StopCapVariable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
+
+// StopCap is Limits.StopContinuations where StopCapVariable has the value: the
+// config file's word, else the variable's, else Claude Code's 8.
+func (c *Config) StopCap(variable string) int {
+	if n := c.file.Limits.StopContinuations; n != nil {
+		return *n
+	}
+	if n, err := strconv.Atoi(variable); err == nil && n >= 0 {
 		return n
 	}
 	return 8
@@ -285,7 +292,7 @@ func (c *Config) setLimits() {
 	l := &c.file.Limits
 	c.Limits = Limits{
 		MaxSteps:          or(l.MaxSteps, 200),
-		StopContinuations: or(l.StopContinuations, c.stopCap()),
+		StopContinuations: c.StopCap(c.env.Get(StopCapVariable)),
 		Retries:           or(l.Retries, 5),
 		IdleTimeout:       or(l.IdleTimeout, Duration{5 * time.Minute}).span,
 		ToolTimeout:       or(l.ToolTimeout, Duration{2 * time.Minute}).span,
