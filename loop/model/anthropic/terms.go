@@ -56,7 +56,7 @@ func (c *Client) after(t terms, refusal *model.Error, asked *session.Params) (te
 		now.unsigned = !t.bare // else it refuses both
 	case refusesThinking(m):
 		now.bare = true
-	case guessed && asked.ReasoningEffort == "" && refusesToThink(m):
+	case guessed && refusesToThink(m):
 		now.plain = true
 	case guessed && asked.MaxTokens == 0 && c.cfg.MaxTokens == 0 && strings.Contains(m, "max_tokens"):
 		for _, n := range lesser {
@@ -84,5 +84,5 @@ func wantsThinking(m string) bool {
 
 // refusesToThink recognises the refusals of what is asked for, thinking.
 func refusesToThink(m string) bool {
-	return strings.Contains(m, "adaptive") || strings.Contains(m, "thinking") && (strings.Contains(m, "support") || strings.Contains(m, "extra inputs"))
+	return strings.Contains(m, "adaptive") || strings.Contains(m, "output_config") || strings.Contains(m, "thinking") && (strings.Contains(m, "support") || strings.Contains(m, "extra inputs"))
 }

@@ -25,6 +25,7 @@ func TestTerms(t *testing.T) {
 		{"Moonshot's unsigned thinking", "kimi-x", "", func(b string) bool { return !strings.Contains(b, `"thinking":"thought"`) }, "thinking is enabled but " + absent, `{"type":"thinking","thinking":"thought","signature":""},{"type":"tool_use"`, 3},
 		{"DeepSeek's, of a history without", "other", "", func(b string) bool { return !strings.Contains(b, `"type":"thinking"`) }, "The `content[].thinking` in the thinking mode must be passed back to the API.", `{"type":"thinking","thinking":" ","signature":""},{"type":"tool_use"`, 3},
 		{"a Claude that is too old", "claude-3-9-opus", "", func(b string) bool { return strings.Contains(b, "adaptive") }, "adaptive thinking is not supported on this model", `"max_tokens":32000`, 3},
+		{"with an effort", "claude-3-9-opus", "high", func(b string) bool { return strings.Contains(b, "output_config") }, "output_config.effort: not supported for this model", `"max_tokens":32000`, 3},
 		{"a strict server", "claude-3-9-opus", "", func(b string) bool { return strings.Contains(b, `"thinking":{`) }, "thinking: Extra inputs are not permitted", `"max_tokens":32000`, 3},
 		{"less output", "m", "", func(b string) bool { return !strings.Contains(b, `"max_tokens":4096`) }, "max_tokens: 32000 > 4096, which is the maximum allowed number of output tokens", `"max_tokens":4096`, 4},
 		{"less room", "m", "", func(b string) bool { return strings.Contains(b, `"max_tokens":32000`) }, "'max_tokens' is too large: 32000. This model's maximum context length is 16384 tokens", `"max_tokens":8192`, 3},
@@ -61,22 +62,15 @@ func TestTerms(t *testing.T) {
 			}
 		})
 	}
-	// What a person has set stands.
-	for _, cfg := range []struct {
-		effort  string
-		most    int64
-		refusal string
-	}{{"high", 0, "adaptive thinking is not supported on this model"}, {"", 99_000, "max_tokens: 99000 > 4096"}} {
-		url, got := wiretest.Bodies(t, func(w http.ResponseWriter, _ int, _ string) {
-			w.WriteHeader(400)
-			_, _ = io.WriteString(w, fault("invalid_request_error", cfg.refusal))
-		})
-		c := client(t, Config{Provider: "local", BaseURL: url, MaxTokens: cfg.most})
-		r := wiretest.Collect(c.Stream(t.Context(), &model.Request{
-			Head: session.RequestHead{Config: session.Params{Model: "claude-3-9-opus", ReasoningEffort: cfg.effort}}, Messages: []session.Message{wiretest.User("q")},
-		}))
-		if r.Err == nil || len(*got) != 1 {
-			t.Errorf("%s: %d requests, %v", cfg.refusal, len(*got), r.Err)
-		}
+	// A bound that a person has set stands.
+	url, got := wiretest.Bodies(t, func(w http.ResponseWriter, _ int, _ string) {
+		w.WriteHeader(400)
+		_, _ = io.WriteString(w, fault("invalid_request_error", "max_tokens: 99000 > 4096"))
+	})
+	c := client(t, Config{Provider: "local", BaseURL: url, MaxTokens: 99_000})
+	req := messages.Hello()
+	req.Head.Config.Model = "m"
+	if r := wiretest.Collect(c.Stream(t.Context(), req)); r.Err == nil || len(*got) != 1 {
+		t.Errorf("%d requests, %v", len(*got), r.Err)
 	}
 }

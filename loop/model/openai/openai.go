@@ -10,7 +10,6 @@
 package openai
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -202,8 +201,7 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 		if err == nil || !errors.As(err, &refusal) {
 			return res, err
 		}
-		sent := func(member string) bool { return bytes.Contains(head, []byte(`"`+member+`":`)) }
-		next, other := t.after(refusal, said, sent)
+		next, other := t.after(refusal, said, head)
 		if !other || slices.Contains(tried, next) {
 			return res, err
 		}

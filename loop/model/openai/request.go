@@ -184,6 +184,9 @@ func (w *writer) limits(p *session.Params) {
 // person wrote) to the wire's.
 func (w *writer) effort(effort string) {
 	effort = strings.ToLower(effort)
+	if w.terms.has(lessEffort) && (effort == "max" || effort == "xhigh") {
+		effort = "high"
+	}
 	switch w.c.cfg.Dialect {
 	case DialectDeepSeek:
 		// Thinking is on by default. The mapping of levels that it has not is
@@ -217,8 +220,10 @@ func (w *writer) effort(effort string) {
 			return
 		}
 	}
-	w.Raw(`,"reasoning_effort":`)
-	w.Str(effort)
+	if !w.terms.has(noEffort) {
+		w.Raw(`,"reasoning_effort":`)
+		w.Str(effort)
+	}
 }
 
 func (w *writer) tool(t *session.ToolSchema, _ bool) error {

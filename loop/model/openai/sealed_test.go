@@ -122,6 +122,9 @@ func TestTerms(t *testing.T) {
 		{"max_completion_tokens' other name", "m", DialectOpenAI, 422, `{"message":{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted, did you mean max_tokens?"}]}}`, `"max_completion_tokens":9`, `"max_tokens":9`},
 		{"too many max_tokens", "m", "", 400, `{"error":{"message":"Range of max_tokens should be [1, 8]"}}`, `"max_tokens":9`, ""},
 		{"no room for max_tokens", "m", "", 400, `{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens and your request has 1 input tokens"}}`, `"max_tokens":9`, ""},
+		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
+		{"Ollama's", "m", "", 400, `{"error":{"message":"\"m\" does not support thinking"}}`, `"reasoning_effort":"high"`, ""},
+		{"the highest effort", "max", "", 400, "{\"error\":{\"message\":\"`reasoning_effort` must be one of `low`, `medium`, `high`\"}}", `"reasoning_effort":"max"`, `"reasoning_effort":"high"`},
 		{"Mistral's ids", "m", "", 400, `{"object":"error","message":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9.","type":"invalid_function_call","code":"3280"}`, `"tool_call_id":"call_1"`, `"tool_call_id":"` + shortID("call_1") + `"`},
 		{"Mistral's ids as a fault", "m", "", 500, `{"error":"Tool call id was call_1 but must be a-z, A-Z, 0-9, with a length of 9"}`, `"id":"call_1"`, `"id":"` + shortID("call_1") + `"`},
 		{"Moonshot's reasoning", "m", "", 400, `{"error":{"message":"thinking is enabled but reasoning_content is missing in assistant tool call message at index 2"}}`, "", `"reasoning_content":" "`},
@@ -140,7 +143,11 @@ func TestTerms(t *testing.T) {
 				_, _ = io.WriteString(w, chat.Begun+chat.Ended)
 			})
 			c := client(t, Config{Provider: "local", BaseURL: url, Dialect: tt.dialect, MaxTokens: 9})
-			req := &model.Request{SessionID: "s", Head: session.RequestHead{Config: session.Params{Model: tt.model}}, Messages: history}
+			effort := "high"
+			if tt.model == "max" {
+				effort = "max"
+			}
+			req := &model.Request{SessionID: "s", Head: session.RequestHead{Config: session.Params{Model: tt.model, ReasoningEffort: effort}}, Messages: history}
 			for range 2 {
 				if r := wiretest.Collect(c.Stream(t.Context(), req)); r.Err != nil || r.Text() != "x" {
 					t.Fatal(r)

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"hash/fnv"
 	"net/http"
 	"strings"
@@ -31,6 +32,10 @@ const (
 	// askedReasoning: each message with calls has reasoning_content (Moonshot,
 	// mastra-ai/mastra#12592; DeepSeek's models behind gateways).
 	askedReasoning
+	// lessEffort: max and xhigh are high; noEffort: none is sent. A person sets one
+	// for all models, and few servers say which theirs have.
+	lessEffort
+	noEffort
 	// noReasoning: no message has it (Groq, Cerebras, vellum-ai/vellum-assistant#42635).
 	noReasoning
 )
@@ -51,15 +56,16 @@ func wantsReasoning(name string) bool {
 }
 
 // after returns the terms after a refusal of a request on these, and whether they
-// are others. said is the body of the refusal, sent reports whether the request
-// had a member.
-func (t terms) after(refusal *model.Error, said []byte, sent func(member string) bool) (terms, bool) {
+// are others. said is the body of the refusal, head what the request had before its
+// messages.
+func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 	switch refusal.Status {
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
 	default:
 		return t, false
 	}
-	names := func(member string) bool { return strings.Contains(string(said), member) }
+	names := func(member string) bool { return bytes.Contains(said, []byte(member)) }
+	sent := func(member string) bool { return bytes.Contains(head, []byte(`"`+member+`":`)) }
 	now := t
 	switch overflow := refusal.Kind == model.KindContextOverflow; {
 	case names("length of 9"):
@@ -68,6 +74,10 @@ func (t terms) after(refusal *model.Error, said []byte, sent func(member string)
 		now = now&^noReasoning | askedReasoning
 	case names("reasoning_content"):
 		now = now&^askedReasoning | noReasoning
+	case sent("reasoning_effort") && ofEffort(said):
+		if now |= noEffort; !t.has(lessEffort) && (bytes.Contains(head, []byte(`"reasoning_effort":"max"`)) || bytes.Contains(head, []byte(`"reasoning_effort":"xhigh"`))) {
+			now = t | lessEffort
+		}
 	case names("stream_options") && sent("stream_options"):
 		now |= noUsage
 	case names("prompt_cache_key") && sent("prompt_cache_key"):
@@ -80,6 +90,18 @@ func (t terms) after(refusal *model.Error, said []byte, sent func(member string)
 		now |= noLimit
 	}
 	return now, now != t
+}
+
+// ofEffort reports whether a refusal is of the effort: OpenAI's and Groq's name the
+// member, xAI's has it in one word, Ollama's speaks of what it stands for.
+func ofEffort(said []byte) bool {
+	s := strings.ToLower(string(said))
+	for _, words := range []string{"reasoning_effort", "reasoning effort", "reasoningeffort", "reasoning value", "support thinking", "support reasoning"} {
+		if strings.Contains(s, words) {
+			return true
+		}
+	}
+	return false
 }
 
 // shortID is an id of nine letters and digits.

@@ -107,6 +107,7 @@ func TestRefusedMembers(t *testing.T) {
 	for _, tt := range []struct{ member, refusal string }{
 		{`"include"`, `{"error":{"message":"Encrypted content is not supported with this model.","param":"include"}}`},
 		{`"include"`, `{"detail":[{"type":"extra_forbidden","loc":["body","include"],"msg":"Extra inputs are not permitted"}]}`},
+		{`"effort"`, `{"error":{"message":"Unsupported parameter: 'reasoning.effort' is not supported with this model.","param":"reasoning.effort"}}`},
 		{`"max_output_tokens"`, `{"error":{"message":"Invalid value: max_output_tokens must be at most 4096"}}`},
 	} {
 		url, got := wiretest.Bodies(t, func(w http.ResponseWriter, _ int, body string) {

@@ -157,7 +157,7 @@ func (w *writer) reasoning(effort string) {
 	}
 	effort = strings.ToLower(effort)
 	var fields []string
-	if effort != "" {
+	if effort != "" && !w.without.effort {
 		fields = append(fields, `"effort":`+string(session.AppendString(nil, wire.Effort(effort, w.info.efforts))))
 	}
 	if !w.without.summary && effort != "off" && effort != "none" && (w.info.known || w.c.official) {

@@ -131,7 +131,7 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 }
 
 // without says what a request leaves out that the provider has refused.
-type without struct{ reasoning, summary, include, limit bool }
+type without struct{ reasoning, summary, include, limit, effort bool }
 
 // noSummary is the key in Client.refused of accounts without summaries; sessions
 // without reasoning are there by their id, and models without more by their name
@@ -158,6 +158,8 @@ func (w without) after(refusal string) (without, bool) {
 		now.include = true
 	case strings.Contains(m, "max_output_tokens"):
 		now.limit = true
+	case strings.Contains(m, "effort"):
+		now.effort = true
 	}
 	return now, now != w
 }
@@ -167,7 +169,7 @@ func (w without) after(refusal string) (without, bool) {
 // organisation, or of a model that is gone), summaries of reasoning for an
 // organisation that is not verified, and what a model or a server does not have: to
 // have its reasoning sealed ("Encrypted content is not supported with this model",
-// NousResearch/hermes-agent#24234) or so much output. The request is then sent once
+// NousResearch/hermes-agent#24234), so much output, or the effort. The request is then sent once
 // more without them; no output has come yet.
 func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, error) {
 	if c.noKey {
@@ -200,8 +202,8 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 // remember keeps what an answered request left out. Where what is asked for was
 // what was refused, it was not what was sent back.
 func (c *Client) remember(session, known string, w without) {
-	if w.include || w.limit {
-		c.refused.Store(known, without{include: w.include, limit: w.limit})
+	if w.include || w.limit || w.effort {
+		c.refused.Store(known, without{include: w.include, limit: w.limit, effort: w.effort})
 	}
 	if w.summary {
 		c.refused.Store(noSummary, true)
