@@ -470,3 +470,19 @@ func TestKeysAreCutOutOfToolResults(t *testing.T) {
 		}
 	})
 }
+
+// A model may end its turn without a word after its tools have run; before that an
+// empty answer is none.
+func TestNothingToAdd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		echo := &fakeTool{name: "echo", run: func(context.Context, *tool.Env, string) tool.Result { return tool.Result{Content: []session.Block{session.Text("ok")}} }}
+		r := newRig(t, []tool.Tool{echo}, calls(call("c", "echo", "{}")), text(), text("more"))
+		if reason, err := r.prompt("hi"); err != nil || reason.Kind != session.EndCompleted {
+			t.Fatalf("got %v, %v", reason, err)
+		}
+		if reason, err := r.prompt("again"); err != nil || reason.Kind != session.EndCompleted || r.model.calls() != 3 {
+			t.Fatalf("got %v, %v after %d requests", reason, err, r.model.calls())
+		}
+		r.check()
+	})
+}

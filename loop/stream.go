@@ -226,7 +226,11 @@ func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	s := t.s
 	st := s.state.Turn
 	a := s.state.Stream()
-	if a == nil || a.Empty() && a.Finish() == session.FinishStop {
+	// A model that has nothing to add to what its tools say may say nothing (Claude's
+	// does, build-with-claude/handling-stop-reasons, "Empty responses"): it has ended
+	// its turn.
+	last := s.state.Messages[len(s.state.Messages)-1]
+	if a == nil || a.Empty() && a.Finish() == session.FinishStop && last.Role != session.RoleTool {
 		return model.Errorf(model.KindEmpty, "the model's stream ended without anything in it")
 	}
 	m := &session.AssistantMessage{Turn: st.Number, Step: st.Step, Usage: a.Usage(), Stop: a.Finish()}

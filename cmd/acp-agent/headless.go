@@ -89,6 +89,14 @@ func exitOf(reason session.EndReason, err error) error {
 	case reason.Message != "":
 		return fmt.Errorf("the turn ended: %s: %s", reason.Kind, reason.Message)
 	}
+	does := map[session.EndKind]string{
+		session.EndMaxTokens:       "the answer has reached the limit of the output: raise limits.max_tokens in the config file, or ask for less at once",
+		session.EndMaxTurnRequests: "the model was asked limits.max_steps times: raise that in the config file, or ask for less at once",
+		session.EndRefusal:         "the model, or a filter of its provider, refused to answer: ask in another way, or use another model",
+	}
+	if what := does[reason.Kind]; what != "" {
+		return fmt.Errorf("the turn ended: %s: %s", reason.Kind, what)
+	}
 	return fmt.Errorf("the turn ended: %s", reason.Kind)
 }
 

@@ -224,6 +224,10 @@ var quirks = []wiretest.Stream{
 	},
 	{"half a character at the end", sse(deltaEvent(`{"content":"a\ud83d"}`)), "text \"a\ufffd\"\nerror stream_closed 0 retryable=true\n"},
 	{"unknown events", sse(`{"type":"ping"}`, `[]`, `1`, deltaEvent(`{"content":"x"}`), finish("stop"), done), "text \"x\"\nfinish stop\n"},
+	{
+		"the whole call once more", sse(toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}`), toolDelta(`"index":0,"function":{"arguments":":1}"}`), toolDelta(`"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}`), finish("tool_calls"), done),
+		"call a f {\"x\":1}\nfinish tool-calls\n",
+	},
 	{"no error", sse(`{"error":"","choices":[{"delta":{"content":"x"},"error":{}}]}`, finish("stop"), done), "text \"x\"\nfinish stop\n"},
 	{"MiniMax without an error", sse(deltaEvent(`{"content":"x"}`), `{"choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"base_resp":{"status_code":0,"status_msg":""}}`, done), "text \"x\"\nfinish stop\n"},
 	{"MiniMax with an error", `{"id":"","choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`, "error quota 0 retryable=false\n"},

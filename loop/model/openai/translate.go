@@ -174,6 +174,9 @@ func (t *translator) deltaCall(d *callDelta) {
 	if d.name != "" && d.name != c.name {
 		c.name, out.Name = d.name, d.name
 	}
+	if !fresh && c.whole() && d.args == string(c.args) {
+		d.args, out.Text = "", "" // some servers end with the whole call once more
+	}
 	c.args = append(c.args, d.args...)
 	if d.sealed != "" {
 		c.sealed = d.sealed

@@ -2,6 +2,7 @@ package responses
 
 import (
 	"encoding/json"
+	"errors"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
@@ -75,7 +76,11 @@ func (e *event) read(s *wire.Scanner) {
 		case "delta":
 			e.delta, _ = s.Str()
 		case "arguments":
-			e.arguments, _ = s.Str()
+			if s.Peek() == '{' {
+				e.arguments = string(s.Raw())
+			} else {
+				e.arguments, _ = s.Str()
+			}
 		case "object":
 			e.object, _ = s.Str()
 		case "item":
@@ -209,13 +214,36 @@ func (a *answer) argue(it *item, s string) {
 	a.y.Emit(session.Chunk{Type: session.ChunkToolCall, Index: p.number, Text: s})
 }
 
+// readItem reads an item. What is of a kind that it never has is absent, as
+// everywhere; ok is false for what is no item at all.
+func readItem(raw []byte) (o outputItem, ok bool) {
+	err := json.Unmarshal(raw, &o)
+	_, odd := errors.AsType[*json.UnmarshalTypeError](err)
+	return o, (err == nil || odd) && o.Type != ""
+}
+
+// arguments are those of a call: text that holds JSON, or the object itself.
+type arguments string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *arguments) UnmarshalJSON(raw []byte) error {
+	if len(raw) > 0 && raw[0] == '{' {
+		*a = arguments(raw)
+		return nil
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	*a = arguments(s)
+	return err
+}
+
 // outputItem is an item as it is added and done.
 type outputItem struct {
-	Type      string `json:"type"`
-	ID        string `json:"id"`
-	CallID    string `json:"call_id"`
-	Name      string `json:"name"`
-	Arguments string `json:"arguments"`
+	Type      string    `json:"type"`
+	ID        string    `json:"id"`
+	CallID    string    `json:"call_id"`
+	Name      string    `json:"name"`
+	Arguments arguments `json:"arguments"`
 	Content   []struct {
 		Type    string `json:"type"`
 		Text    string `json:"text"`
@@ -228,8 +256,8 @@ type outputItem struct {
 }
 
 func (a *answer) added(index int64, raw []byte) {
-	var o outputItem
-	if json.Unmarshal(raw, &o) != nil {
+	o, ok := readItem(raw)
+	if !ok {
 		return
 	}
 	if it := a.open(index); it != nil {
@@ -267,8 +295,8 @@ func (a *answer) begin(index int64, o *outputItem) *item {
 }
 
 func (a *answer) done(index int64, raw []byte) {
-	var o outputItem
-	if json.Unmarshal(raw, &o) != nil {
+	o, ok := readItem(raw)
+	if !ok {
 		return
 	}
 	it := a.open(index)
@@ -320,7 +348,7 @@ func (a *answer) settle(it *item, o *outputItem) {
 		}
 	case session.BlockToolCall:
 		if len(it.parts[0].text) == 0 {
-			a.argue(it, o.Arguments)
+			a.argue(it, string(o.Arguments))
 		}
 	}
 	a.close(it, o)

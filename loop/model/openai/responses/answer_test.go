@@ -73,6 +73,11 @@ var quirks = []wiretest.Stream{
 	{"incomplete", sse(text("x"), ended("incomplete", `,"incomplete_details":{"reason":"max_output_tokens"}`)), xUsage + "finish max-tokens\n"},
 	{"filtered", sse(text("x"), ended("incomplete", `,"incomplete_details":{"reason":"content_filter"}`)), xUsage + "finish refusal\n"},
 	{"refusal", sse(added(message), strings.Replace(text("x"), "output_text", "refusal", 1), ended("completed", "")), xUsage + "finish refusal\n"},
+	{
+		"arguments as an object", sse(added(`{"type":"function_call","call_id":"a","name":"f","arguments":{}}`), itemDone(`{"type":"function_call","call_id":"a","name":"f","arguments":{"x":1}}`), ended("completed", "")),
+		"call a f {\"x\":1}\nusage in=9 out=5 read=0 write=0 reason=0\nfinish tool-calls\n",
+	},
+	{"an item with odd members", sse(itemDone(`{"type":"message","id":7,"summary":"none","content":[{"type":"output_text","text":"x","annotations":null}]}`), ended("completed", "")), wholeStop},
 	{"refusal in the item", sse(itemDone(`{"type":"message","content":[{"type":"refusal","refusal":"x"}]}`), ended("completed", "")), xUsage + "finish refusal\n"},
 	{"a character in two deltas", sse(added(message), half(`x\ud83d`), half(`\ude00`)) + rest, strings.Replace(wholeStop, `"x"`, `"x😀"`, 1)},
 	{"nothing", sse(ended("completed", "")), "usage in=9 out=5 read=0 write=0 reason=0\nerror empty_response 0 retryable=true\n"},
