@@ -164,6 +164,8 @@ type Answer struct {
 	Retry   bool
 	Action  string
 	Content json.RawMessage
+	// WatchPaths is as in Outcome.
+	WatchPaths []string
 }
 
 // MCPCaller calls a tool of a connected MCP server, for mcp_tool handlers.

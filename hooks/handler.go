@@ -106,6 +106,8 @@ type Handler struct {
 	// command that puts it into force for the rest of a session, mostly empty.
 	Once  bool
 	After string
+	// Watches are the files that it wants to hear of (FileChanged).
+	Watches []string
 	// StatusMessage is what to show while it runs.
 	StatusMessage string
 	// With is what else whoever is to trust it should see: variables that are set

@@ -42,6 +42,7 @@ const (
 	SubagentStop       Event = "SubagentStop"
 	InstructionsLoaded Event = "InstructionsLoaded"
 	CwdChanged         Event = "CwdChanged"
+	FileChanged        Event = "FileChanged"
 	ConfigChange       Event = "ConfigChange"
 	PreModelSwitch     Event = "PreModelSwitch"
 	PostModelSwitch    Event = "PostModelSwitch"
@@ -62,7 +63,6 @@ var absent = map[Event]string{
 	"TaskCreated":          "this agent has no task list of that kind", "TaskCompleted": "this agent has no task list of that kind",
 	"TeammateIdle":   "this agent has no teammates",
 	"DirectoryAdded": "a session's directories are fixed when it starts",
-	"FileChanged":    "this agent watches no files of the project",
 	"WorktreeCreate": "this agent makes no worktrees", "WorktreeRemove": "this agent makes no worktrees",
 }
 
@@ -72,7 +72,7 @@ func Events() []Event {
 		SessionStart, InstructionsLoaded, UserPromptExpand, UserPromptSubmit, PreModelRequest, PostModelRequest,
 		PreToolUse, PermissionRequest, PermissionDenied, Elicitation, ElicitationResult,
 		PostToolUse, PostToolUseFailure, PostToolBatch, Notification, Stop, StopFailure, Interrupt, PreCompact, PostCompact, PreModelSwitch, PostModelSwitch,
-		CwdChanged, ConfigChange, SessionEnd,
+		CwdChanged, FileChanged, ConfigChange, SessionEnd,
 	}
 }
 
@@ -125,7 +125,7 @@ type Call struct {
 	// mcp_server_name, message, mode, url, elicitation_id, requested_schema, its
 	// result action and content; StopFailure error,
 	// error_details; InstructionsLoaded file_path, memory_type, load_reason;
-	// CwdChanged old_cwd, new_cwd; ConfigChange source, file_path; ModelSwitch
+	// CwdChanged old_cwd, new_cwd; FileChanged file_path, event; ConfigChange source, file_path; ModelSwitch
 	// from_model, to_model, requested_model, source; …). A dialect picks the ones
 	// that its event has.
 	Fields map[string]any
@@ -320,6 +320,9 @@ type Outcome struct {
 
 	// Title is a sessionTitle.
 	Title string
+	// WatchPaths are the files whose changes are to fire FileChanged from now on,
+	// beside those of matchers (Engine.Watched). Nil leaves them as they are.
+	WatchPaths []string
 	// Retry: PermissionDenied asks for another try.
 	Retry bool
 	// Action and Content are Elicitation's.
@@ -334,6 +337,9 @@ type Engine interface {
 	Has(Event) bool
 	// Match returns the handlers that the call fires, nil when there are none.
 	Match(*Call) Batch
+	// Watched names the files whose changes the matchers of FileChanged ask for,
+	// relative ones in the session's directory.
+	Watched() []string
 }
 
 // Batch is a matched call, ready to run once.

@@ -73,6 +73,9 @@ func Merge(out *Outcome, ev Event, hs []Heard) {
 			out.Title = h.Title
 		}
 		out.Retry = out.Retry || h.Retry
+		if h.WatchPaths != nil {
+			out.WatchPaths = append(append([]string{}, out.WatchPaths...), h.WatchPaths...)
+		}
 		if h.Action != "" && (out.Action == "" || out.Action == "accept") {
 			out.Action, out.Content, out.DecisionReason = h.Action, h.Content, text(h.Reason)
 		}

@@ -202,9 +202,12 @@ type fakeHooks struct {
 	mu   sync.Mutex
 	on   map[hooks.Event]func(ctx context.Context, c *hooks.Call) *hooks.Outcome
 	seen []*hooks.Call
+	// watched are the files of FileChanged.
+	watched []string
 }
 
 func (f *fakeHooks) Has(e hooks.Event) bool { return f.on[e] != nil }
+func (f *fakeHooks) Watched() []string      { return f.watched }
 func (f *fakeHooks) Match(c *hooks.Call) hooks.Batch {
 	f.mu.Lock()
 	f.seen = append(f.seen, c)

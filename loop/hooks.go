@@ -95,8 +95,12 @@ func callID(c *hooks.Call) string {
 	return ""
 }
 
-// ran logs how the handlers of a call ended, and what the person is told.
+// ran logs how the handlers of a call ended, and what the person is told. What they
+// want to hear of is taken up.
 func (s *Session) ran(c *hooks.Call, out *hooks.Outcome, turn int) error {
+	if out.WatchPaths != nil {
+		s.watchPaths = out.WatchPaths
+	}
 	var data []session.Data
 	for _, r := range out.Runs {
 		res := &session.HookResult{

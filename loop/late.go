@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -153,8 +154,38 @@ func (t *turn) refresh() error {
 		if err := t.reload(); err != nil {
 			return err
 		}
+		if err := t.filesChanged(); err != nil {
+			return err
+		}
 	}
 	return t.notices()
+}
+
+// filesChanged tells hooks what has become of the files that they want to hear of
+// since it was asked last.
+func (t *turn) filesChanged() error {
+	for _, c := range t.s.fileChanges() {
+		call := &hooks.Call{Event: hooks.FileChanged, Fields: map[string]any{"file_path": c.Path, "event": c.Kind}}
+		if _, err := t.fire(call); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileChanges looks at the files that hooks want to hear of.
+func (s *Session) fileChanges() []hooks.FileChange {
+	if !s.hasHooks(hooks.FileChanged) {
+		return nil
+	}
+	var paths []string
+	for _, name := range s.cfg.Hooks.Watched() {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(s.cwd(), name)
+		}
+		paths = append(paths, name)
+	}
+	return s.files.Look(append(paths, s.watchPaths...))
 }
 
 // notices tells what is to be told of hook files.

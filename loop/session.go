@@ -203,7 +203,11 @@ type Session struct {
 	envStartErr error
 	// starts are hooks that the next prompt waits for; startLater is the source of
 	// SessionStart while it waits for the question about trust.
-	starts     []*pendingStart
+	starts []*pendingStart
+	// files are those that hooks hear of (FileChanged); watchPaths are what they
+	// have named beside their matchers.
+	files      hooks.Files
+	watchPaths []string
 	startLater string
 	// instructed is what the model was told of which file, since that many
 	// compactions.

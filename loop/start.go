@@ -21,6 +21,7 @@ type pendingStart struct {
 // the first prompt where the project brings hooks for it that nobody has trusted
 // yet: the answer to the question about them decides whether they run.
 func (s *Session) open(source string) error {
+	s.fileChanges() // what becomes of them counts from here on
 	waits := s.cfg.Trust != nil && slices.ContainsFunc(s.cfg.Trust.Held(), func(h HeldHook) bool {
 		return h.Event == string(hooks.SessionStart)
 	})

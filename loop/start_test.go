@@ -3,6 +3,9 @@ package loop
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -241,5 +244,45 @@ func TestPermissionRequestRewriteMeetsRules(t *testing.T) {
 		if ran != c.ran || !strings.Contains(res, c.result) || (c.ran == "") != strings.Contains(res, "may try this call again") {
 			t.Errorf("%s: ran %q, result %q", c.updated, ran, res)
 		}
+	}
+}
+
+// FileChanged hooks hear of the files that their matchers name and of those that
+// hooks have named, before the model is asked again, and of what has happened
+// between two prompts.
+func TestFileChanged(t *testing.T) {
+	dir := t.TempDir()
+	env, other := filepath.Join(dir, ".env"), filepath.Join(dir, "other")
+	n := 0
+	write := func(path string) {
+		n++ // another text each time: a clock may stand still
+		if err := os.WriteFile(path, []byte(strings.Repeat("x", n)), 0o600); err != nil {
+			t.Error(err)
+		}
+	}
+	touch := &fakeTool{name: "bash", run: func(context.Context, *tool.Env, string) tool.Result {
+		write(env)
+		return tool.Text("ok")
+	}}
+	r := newRig(t, []tool.Tool{touch}, calls(call("c1", "bash", "{}")), text("one"), text("two"), text("three"))
+	var heard []string
+	r.hooks.watched = []string{env}
+	r.hooks.on[hooks.FileChanged] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+		heard = append(heard, fmt.Sprintf("%s %s after %d", c.Fields["event"], filepath.Base(c.Fields["file_path"].(string)), r.model.calls()))
+		return &hooks.Outcome{WatchPaths: []string{other}}
+	}
+	for _, say := range []string{"one", "two", "three"} {
+		if _, err := r.prompt(say); err != nil {
+			t.Fatal(err)
+		}
+		write(other)
+		if say == "two" {
+			if err := os.Remove(env); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if want := []string{"add .env after 1", "add other after 2", "unlink .env after 3", "change other after 3"}; !slices.Equal(heard, want) {
+		t.Errorf("%q, want %q", heard, want)
 	}
 }

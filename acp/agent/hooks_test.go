@@ -23,6 +23,7 @@ type stopHooks struct {
 }
 
 func (h *stopHooks) Has(ev hooks.Event) bool { return ev == hooks.Stop }
+func (h *stopHooks) Watched() []string       { return nil }
 func (h *stopHooks) Match(*hooks.Call) hooks.Batch {
 	h.n++
 	return stopBatch{h}

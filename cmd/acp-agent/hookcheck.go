@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -212,6 +213,8 @@ func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
 		call.Fields = map[string]any{"file_path": dir + "/AGENTS.md", "memory_type": "Project", "load_reason": "session_start"}
 	case hooks.CwdChanged:
 		call.Fields = map[string]any{"old_cwd": dir, "new_cwd": dir}
+	case hooks.FileChanged:
+		call.Fields = map[string]any{"file_path": filepath.Join(dir, ".env"), "event": "change"}
 	case hooks.ConfigChange:
 		call.Fields = map[string]any{"source": "user_settings"}
 	case hooks.PreModelSwitch, hooks.PostModelSwitch:

@@ -327,7 +327,7 @@ func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hook
 	h := &hooks.Handler{Dialect: Name, Event: ev, Matcher: text, Place: at, Raw: raw}
 	x := &ext{matcher: m, plugin: p.file.Plugin}
 	h.Ext = x
-	h.Type = f.str("type")
+	h.Type, h.Watches = f.str("type"), watches(ev, text)
 	x.ifText = f.str("if")
 	h.StatusMessage = f.str("statusMessage")
 	h.Async, h.Rewake = f.flag("async"), f.flag("asyncRewake")

@@ -232,7 +232,7 @@ func (r *reading) exitTwo() {
 // no effect is shown (Claude Code hooks reference, events).
 func toldToUser(ev hooks.Event) bool {
 	switch ev {
-	case hooks.SessionStart, hooks.SessionEnd, hooks.SubagentStart, hooks.PostCompact, hooks.CwdChanged, hooks.PostModelSwitch:
+	case hooks.SessionStart, hooks.SessionEnd, hooks.SubagentStart, hooks.PostCompact, hooks.CwdChanged, hooks.FileChanged, hooks.PostModelSwitch:
 		return true
 	}
 	return false

@@ -27,7 +27,7 @@ type Config struct {
 	HideEnv, AllowEnv []string
 	// EnvFile returns the file that CLAUDE_ENV_FILE names for a session, whose
 	// export lines the agent sources before bash calls. It is called for
-	// SessionStart and CwdChanged. Nil: the variable is not set.
+	// SessionStart, CwdChanged and FileChanged. Nil: the variable is not set.
 	EnvFile func(sessionID string) string
 
 	// MaxText caps additionalContext, systemMessage and plain stdout, in

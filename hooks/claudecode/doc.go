@@ -29,11 +29,11 @@ var vendorEvents = []hooks.Event{
 	hooks.PreToolUse, hooks.PermissionRequest, hooks.PermissionDenied,
 	hooks.PostToolUse, hooks.PostToolUseFailure, hooks.PostToolBatch,
 	hooks.Stop, hooks.StopFailure, hooks.Notification, hooks.PreCompact, hooks.PostCompact,
-	hooks.InstructionsLoaded, hooks.CwdChanged, hooks.ConfigChange,
+	hooks.InstructionsLoaded, hooks.CwdChanged, hooks.FileChanged, hooks.ConfigChange,
 	hooks.PreModelSwitch, hooks.PostModelSwitch,
 	hooks.SubagentStart, hooks.SubagentStop, hooks.Elicitation, hooks.ElicitationResult,
 	"Setup", "MessageDisplay", "PreSkillShellCommand", "TaskCreated", "TaskCompleted", "TeammateIdle",
-	"DirectoryAdded", "FileChanged", "WorktreeCreate", "WorktreeRemove",
+	"DirectoryAdded", "WorktreeCreate", "WorktreeRemove",
 }
 
 // isToolEvent reports the events on which `if` is evaluated (Claude Code hooks reference, matchers).

@@ -163,7 +163,7 @@ func (d *Dialect) environ(h *hooks.Handler, c *hooks.Call) hooks.Environ {
 	for name, v := range options(x) {
 		set[optionPrefix+strings.ToUpper(name)] = v
 	}
-	if d.cfg.EnvFile != nil && (c.Event == hooks.SessionStart || c.Event == hooks.CwdChanged) {
+	if d.cfg.EnvFile != nil && (c.Event == hooks.SessionStart || c.Event == hooks.CwdChanged || c.Event == hooks.FileChanged) {
 		if path := d.cfg.EnvFile(c.SessionID); path != "" {
 			set["CLAUDE_ENV_FILE"] = path
 		}

@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ func compileMatcher(ev hooks.Event, text string) (*matcher, error) {
 	if text == "" || text == "*" || !hasSubject(ev) {
 		return &matcher{all: true}, nil
 	}
-	narrow := ev == hooks.StopFailure || ev == "FileChanged"
+	narrow := ev == hooks.StopFailure || ev == hooks.FileChanged
 	if isList(text, narrow) {
 		m := &matcher{}
 		for _, name := range strings.FieldsFunc(text, func(r rune) bool { return r == '|' || r == ',' }) {
@@ -80,6 +81,16 @@ func (m *matcher) matches(names ...string) bool {
 	return ok || err != nil
 }
 
+// watches are the files that a matcher of FileChanged names: what stands between
+// its bars, taken literally (Claude Code hooks reference, FileChanged). One for
+// everything names none.
+func watches(ev hooks.Event, matcher string) []string {
+	if ev != hooks.FileChanged || matcher == "*" {
+		return nil
+	}
+	return strings.FieldsFunc(matcher, func(r rune) bool { return r == '|' })
+}
+
 // hasSubject reports whether the event's matcher is looked at.
 func hasSubject(ev hooks.Event) bool {
 	switch ev {
@@ -117,6 +128,9 @@ func subject(ev hooks.Event, c *hooks.Call) []string {
 		return field("error")
 	case hooks.ConfigChange:
 		return field("source")
+	case hooks.FileChanged:
+		path, _ := c.Fields["file_path"].(string)
+		return []string{filepath.Base(path)}
 	case hooks.PreModelSwitch, hooks.PostModelSwitch:
 		return field("to_model")
 	case hooks.UserPromptExpand:

@@ -3,6 +3,7 @@ package claudecode
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -125,8 +126,12 @@ func (c *checker) specific(ev hooks.Event) {
 		if c.fault == "" {
 			c.fault = in.fault
 		}
-	case hooks.UserPromptSubmit, hooks.SessionStart:
+	case hooks.UserPromptSubmit:
 		c.take("sessionTitle", &s, "a string")
+	case hooks.SessionStart, hooks.CwdChanged, hooks.FileChanged:
+		c.take("sessionTitle", &s, "a string")
+		var paths []string
+		c.take("watchPaths", &paths, "a list of strings")
 	case hooks.PermissionDenied:
 		var retry bool
 		c.take("retry", &retry, "true or false")
@@ -165,6 +170,7 @@ func (r *reading) apply() {
 	}
 	r.applyContext()
 	r.applyDecision()
+	r.watchPaths()
 	switch r.ev {
 	case hooks.PreToolUse:
 		r.preToolUse()
@@ -217,6 +223,25 @@ func (r *reading) applyContext() {
 		return
 	}
 	r.a.Context = &s
+}
+
+// watchPaths takes the files whose changes the hook wants to hear of; it hands on
+// absolute paths alone (Claude Code hooks reference, FileChanged).
+func (r *reading) watchPaths() {
+	raw := r.out.raw("watchPaths")
+	if raw == nil || r.ev != hooks.SessionStart && r.ev != hooks.CwdChanged && r.ev != hooks.FileChanged {
+		return
+	}
+	var paths []string
+	_ = json.Unmarshal(raw, &paths) // parseOutput has checked it
+	r.a.WatchPaths = []string{}
+	for _, p := range paths {
+		if !filepath.IsAbs(p) {
+			r.note("watchPaths has %q, which is no absolute path; it is not watched", p)
+			continue
+		}
+		r.a.WatchPaths = append(r.a.WatchPaths, p)
+	}
 }
 
 // applyDecision handles the top-level decision and its reason.

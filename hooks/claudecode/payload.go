@@ -60,6 +60,7 @@ var fields = map[hooks.Event][]field{
 	hooks.PreModelSwitch:     modelSwitch, hooks.PostModelSwitch: modelSwitch,
 	hooks.ConfigChange:      {{"source", false}, {"file_path", true}},
 	hooks.CwdChanged:        {{"old_cwd", false}, {"new_cwd", false}},
+	hooks.FileChanged:       {{"file_path", false}, {"event", false}},
 	hooks.Elicitation:       {{"mcp_server_name", false}, {"message", false}, {"mode", true}, {"url", true}, {"elicitation_id", true}, {"requested_schema", true}},
 	hooks.ElicitationResult: {{"mcp_server_name", false}, {"elicitation_id", true}, {"mode", true}, {"action", false}, {"content", true}},
 }

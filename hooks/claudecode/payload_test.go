@@ -62,6 +62,7 @@ func payloadCalls() []payloadCall {
 	add("InstructionsLoaded", hooks.InstructionsLoaded, func(c *hooks.Call) {
 		c.Fields = map[string]any{"file_path": "/f", "memory_type": "Project", "load_reason": "session_start"}
 	})
+	add("FileChanged", hooks.FileChanged, func(c *hooks.Call) { c.Fields = map[string]any{"file_path": "/w/.env", "event": "unlink"} })
 	add("CwdChanged", hooks.CwdChanged, func(c *hooks.Call) { c.Fields = map[string]any{"old_cwd": "/a", "new_cwd": "/b"} })
 	add("ConfigChange", hooks.ConfigChange, func(c *hooks.Call) { c.Fields = map[string]any{"source": "user_settings"} })
 	add("PreModelSwitch", hooks.PreModelSwitch, func(c *hooks.Call) {

@@ -26,7 +26,7 @@ func TestExitTwoByEvent(t *testing.T) {
 		hooks.PreModelSwitch: "blocks", hooks.ConfigChange: "blocks",
 		hooks.Elicitation: "blocks", hooks.ElicitationResult: "blocks",
 		hooks.SessionStart: "told", hooks.SessionEnd: "told", hooks.SubagentStart: "told",
-		hooks.PostCompact: "told", hooks.CwdChanged: "told", hooks.PostModelSwitch: "told",
+		hooks.PostCompact: "told", hooks.CwdChanged: "told", hooks.FileChanged: "told", hooks.PostModelSwitch: "told",
 		hooks.PermissionRequest: "nothing", hooks.PermissionDenied: "nothing", hooks.Notification: "nothing",
 		hooks.StopFailure: "nothing", hooks.InstructionsLoaded: "nothing",
 	}
@@ -252,7 +252,7 @@ func TestEnvironmentTable(t *testing.T) {
 			}
 		}
 		file, _ := env.Get("CLAUDE_ENV_FILE")
-		if got := file == "/env/S"; got != (ev == hooks.SessionStart || ev == hooks.CwdChanged) || !got && file != "" {
+		if got := file == "/env/S"; got != (ev == hooks.SessionStart || ev == hooks.CwdChanged || ev == hooks.FileChanged) || !got && file != "" {
 			t.Errorf("%s: CLAUDE_ENV_FILE=%s", ev, file)
 		}
 	}
@@ -306,6 +306,7 @@ func TestIfTable(t *testing.T) {
 func TestSubjectTable(t *testing.T) {
 	fields := map[string]any{
 		"notification_type": "x", "error": "x", "source": "x", "load_reason": "x", "command_name": "x", "mcp_server_name": "x", "to_model": "x",
+		"file_path": "/w/x",
 	}
 	none := []hooks.Event{hooks.UserPromptSubmit, hooks.PostToolBatch, hooks.Stop, hooks.CwdChanged}
 	for _, ev := range heard() {
@@ -347,5 +348,30 @@ func TestEveryEventIsSaid(t *testing.T) {
 		} else if len(f.Handlers) != 1 || len(problems) > 0 {
 			t.Errorf("%s: %v", ev, problems)
 		}
+	}
+}
+
+// What matchers of FileChanged name, and what answers do: files for every hook of
+// the event (Claude Code hooks reference, FileChanged).
+func TestWatchedFiles(t *testing.T) {
+	for matcher, want := range map[string][]string{
+		".envrc|.env": {".envrc", ".env"}, "package.json": {"package.json"}, "a.b|/w/c d": {"a.b", "/w/c d"}, "": nil, "*": nil,
+	} {
+		f, _ := parseFile("/f", hooks.LayerUser, []byte(`{"hooks":{"FileChanged":[{"matcher":"`+matcher+`","hooks":[{"type":"command","command":"x"}]}]}}`))
+		if got := f.Handlers[0].Watches; !slices.Equal(got, want) {
+			t.Errorf("%q: %q, want %q", matcher, got, want)
+		}
+	}
+	for _, ev := range heard() {
+		answer := `{"hookSpecificOutput":{"hookEventName":"` + string(ev) + `","watchPaths":["/w/a","b"]}}`
+		a := decode(bashCall(ev), commandHandler(ev), hooks.Exit{Stdout: []byte(answer)})
+		takes := ev == hooks.SessionStart || ev == hooks.CwdChanged || ev == hooks.FileChanged
+		if got := slices.Equal(a.WatchPaths, []string{"/w/a"}); got != takes || !takes && a.WatchPaths != nil || takes && len(a.Notices) != 1 {
+			t.Errorf("%s: %q, %q", ev, a.WatchPaths, a.Notices)
+		}
+	}
+	none := decode(bashCall(hooks.CwdChanged), commandHandler(hooks.CwdChanged), hooks.Exit{Stdout: []byte(`{"hookSpecificOutput":{"hookEventName":"CwdChanged","watchPaths":[]}}`)})
+	if none.WatchPaths == nil || len(none.WatchPaths) > 0 {
+		t.Errorf("an empty list clears: %#v", none.WatchPaths)
 	}
 }
