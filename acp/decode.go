@@ -27,7 +27,13 @@ func unmarshalValid(data []byte, v any) error {
 	}
 	i := skipSpace(data, 0)
 	end := skipValue(data, i)
-	err := decodeValue(data[i:end:end], rv.Elem(), false)
+	data = data[i:end:end]
+	var err error
+	if tagged(rv.Elem().Type()) {
+		err = decodeStruct(data, rv.Elem())
+	} else {
+		err = decodeValue(data, rv.Elem(), false)
+	}
 	var fe *fieldError
 	if errors.As(err, &fe) {
 		return InvalidParams(fe.path, fe.msg)

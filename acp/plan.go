@@ -108,6 +108,12 @@ func planned(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == pkgPath && !planOf(t).custom
 }
 
+// tagged reports whether t, as the whole of a message's params or result, is read by its tags: the protocol's
+// own types are, and so are those of a method that an agent adds.
+func tagged(t reflect.Type) bool {
+	return t.Kind() == reflect.Struct && !reflect.PointerTo(t).Implements(unmarshaler) && len(planOf(t).fields) > 0
+}
+
 // pkgPath tells our own structs, which have plans, from those of other packages.
 var pkgPath = reflect.TypeFor[plan]().PkgPath()
 
