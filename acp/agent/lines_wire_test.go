@@ -123,7 +123,7 @@ var wireLines = []line{
 				acp.MethodSessionClose:           {map[string]any{}},
 				acp.MethodSessionDelete:          {map[string]any{}},
 				acp.MethodAuthenticate:           {map[string]any{}},
-				agent.MethodSteer:                {map[string]any{"sessionId": id, "content": []any{map[string]any{"type": "dance"}}}, map[string]any{"sessionId": 7, "content": []any{}}, map[string]any{"content": blank("x")}, map[string]any{"sessionId": id, "content": 7}, []any{7}},
+				agent.MethodSteer:                {map[string]any{"sessionId": id, "content": []any{map[string]any{"type": "dance"}}}, map[string]any{"sessionId": 7, "content": []any{}}, map[string]any{"content": []any{map[string]any{"type": "text", "text": "x"}}}, map[string]any{"sessionId": id, "content": 7}, []any{7}},
 			} {
 				for _, params := range bad {
 					r.refused(method, params, -32602)
