@@ -169,19 +169,58 @@ func (v *view) refreshCommands() {
 // parseCommand reads a prompt that is a command: its first block is text that
 // begins with /name, as one of the session's commands is called.
 func (v *view) parseCommand(content []session.Block) (command, string, bool) {
-	if len(content) == 0 || content[0].Type != session.BlockText || !strings.HasPrefix(content[0].Text, "/") {
+	if len(content) == 0 || content[0].Type != session.BlockText {
 		return command{}, "", false
 	}
-	name, args, _ := strings.Cut(strings.TrimSpace(content[0].Text[1:]), " ")
-	if n, rest, ok := strings.Cut(name, "\n"); ok {
-		name, args = n, rest+" "+args
+	name, args, ok := typed(content[0].Text)
+	if !ok {
+		return command{}, "", false
 	}
 	for _, c := range v.commands() {
 		if c.name == name {
-			return c, strings.TrimSpace(args), true
+			return c, args, true
 		}
 	}
 	return command{}, "", false
+}
+
+// typed parts what was typed into the name of a command and what came after.
+func typed(text string) (name, args string, ok bool) {
+	if !strings.HasPrefix(text, "/") {
+		return "", "", false
+	}
+	name, args, _ = strings.Cut(strings.TrimSpace(text[1:]), " ")
+	if n, rest, ok := strings.Cut(name, "\n"); ok {
+		name, args = n, rest+" "+args
+	}
+	return name, strings.TrimSpace(args), true
+}
+
+// Expand returns what a text stands for that begins with the name of a command of
+// one of the directories' command files, for who has a prompt and no client. ok is
+// false for any other text.
+func Expand(dirs []string, text string) (c loop.Typed, prompt string, ok bool, err error) {
+	name, args, ok := typed(text)
+	if !ok {
+		return c, "", false, nil
+	}
+	for _, dir := range dirs {
+		for _, f := range commandFiles(dir) {
+			if f.name != name {
+				continue
+			}
+			c = loop.Typed{Name: name, Path: f.path, Args: args, Text: text}
+			_, body, err := readCommand(f.path)
+			if err != nil {
+				return c, "", true, fmt.Errorf("the command /%s cannot be used: %w", name, err)
+			}
+			if prompt = expand(body, args); strings.TrimSpace(prompt) == "" {
+				return c, "", true, fmt.Errorf("the command /%s says nothing: %s is empty", name, f.path)
+			}
+			return c, prompt, true, nil
+		}
+	}
+	return c, "", false, nil
 }
 
 // placeholder stands in a command file for what was typed after the name.

@@ -27,6 +27,8 @@ type execRequest struct {
 	Mode string
 	// JSON prints the log's events, one a line, instead of the answer.
 	JSON bool
+	// typed is the slash command that Prompt stands for.
+	typed *loop.Typed
 }
 
 // exec runs one headless turn; the answer goes to stdout.
@@ -36,6 +38,11 @@ func (a *app) exec(ctx context.Context, r execRequest) error {
 		return err
 	}
 	defer w.close()
+	if c, prompt, ok, err := agent.Expand(w.commandDirs(r.Dir), r.Prompt); err != nil {
+		return err
+	} else if ok {
+		r.typed, r.Prompt = &c, prompt
+	}
 	h := session.Header{
 		Version: session.Version, ID: newID(), CreatedAt: time.Now().UTC(), Cwd: r.Dir, Agent: agentName + "/" + version(),
 	}
@@ -121,7 +128,12 @@ func (o *headless) run(ctx context.Context, s *loop.Session, r execRequest) (ses
 	if err != nil {
 		return session.EndReason{}, err
 	}
-	return slot.Prompt([]session.Block{session.Text(r.Prompt)}, session.Source{Kind: session.SourceUser})
+	prompt, src := []session.Block{session.Text(r.Prompt)}, session.Source{Kind: session.SourceUser}
+	if r.typed != nil {
+		src.Name = "/" + r.typed.Name
+		return slot.Command(*r.typed, prompt, src)
+	}
+	return slot.Prompt(prompt, src)
 }
 
 func (o *headless) write(b []byte) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -74,4 +75,48 @@ func TestCommandFilesBringHooks(t *testing.T) {
 		t.Errorf("after the change: %q, %d questions", b, questions())
 	}
 	c.Finish()
+}
+
+// A headless prompt that is a slash command of a file is what it stands for, and
+// hooks hear of it; other words behind a slash are words.
+func TestExecTakesSlashCommands(t *testing.T) {
+	home, project := t.TempDir(), t.TempDir()
+	put := func(path, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(filepath.Join(project, ".claude", "commands", "fix.md"), "---\ndescription: d\n---\nFix $ARGUMENTS.")
+	put(filepath.Join(project, ".claude", "commands", "empty.md"), "---\ndescription: d\n---\n")
+	put(filepath.Join(home, ".claude", "settings.json"), `{"hooks":{"UserPromptExpansion":[{"matcher":"fix","hooks":[{"type":"command","command":"cat >>`+home+`/heard"}]}]}}`)
+	server := newModelServer(t, "ok", "ok")
+	for n, c := range []struct{ say, want, fault string }{
+		{"/fix the parser", "Fix the parser.", ""},
+		{"/etc/passwd is what?", "/etc/passwd is what?", ""},
+		{"/empty", "", "the command /empty says nothing"},
+	} {
+		cmd := exec.Command("acp-agent", "exec", "-C", project, "--model", "deepseek/test", "--state-dir", t.TempDir(), c.say)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "DEEPSEEK_API_KEY=k", "DEEPSEEK_BASE_URL=" + server.URL}
+		out, err := cmd.CombinedOutput()
+		if c.fault != "" {
+			if err == nil || !strings.Contains(string(out), c.fault) {
+				t.Errorf("%s: %v, %s", c.say, err, out)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%s: %v, %s", c.say, err, out)
+		}
+		if got := server.lastUser(t, n); got != c.want {
+			t.Errorf("%s: the model was told %q", c.say, got)
+		}
+	}
+	heard, err := os.ReadFile(filepath.Join(home, "heard"))
+	if err != nil || !strings.Contains(string(heard), `"command_name":"fix","command_args":"the parser"`) {
+		t.Errorf("the hook heard %s, %v", heard, err)
+	}
 }
