@@ -439,7 +439,7 @@ func (l *live) unseen(ctx context.Context, content []session.Block) {
 	// An error is that of the log, which the prompt meets next and reports.
 	_ = l.Record(ctx, &session.Notice{
 		Severity: "warning", Text: fmt.Sprintf("The model %s takes no images: it is not shown the %d of this prompt.", info.Ref, n),
-		Detail: "Switch the model (/model) and send them again.", Source: session.Source{Kind: session.SourceAgent},
+		Detail: "Switch the model (/model) and send them again. Where it does take some, set images = true for its provider in the config file.", Source: session.Source{Kind: session.SourceAgent},
 	})
 }
 

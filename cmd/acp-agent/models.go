@@ -182,15 +182,24 @@ func (m *models) names(p config.Provider) []string {
 }
 
 // lookup is what is known of a provider's model; what it can do depends on the
-// wire, too.
+// wire, too, and what a person says of it stands.
 func lookup(p config.Provider, name string) model.Info {
+	var info model.Info
 	switch p.Wire {
 	case config.WireMessages:
-		return anthropic.Lookup(p.Name, name)
+		info = anthropic.Lookup(p.Name, name)
 	case config.WireResponses:
-		return responses.Lookup(p.Name, name)
+		info = responses.Lookup(p.Name, name)
+	default:
+		info = openai.Lookup(p.Name, name)
 	}
-	return openai.Lookup(p.Name, name)
+	if p.Window > 0 {
+		info.Window = p.Window
+	}
+	if p.Images != nil {
+		info.Images = *p.Images
+	}
+	return info
 }
 
 // finish fails when a recording was not used up, or was asked for too much.
@@ -271,21 +280,22 @@ func (m *models) adapter(r config.ModelRef, p config.Provider, key string) (mode
 	var c model.Client
 	var err error
 	agent := agentName + "/" + version()
+	known := lookup(p, r.Name)
 	switch p.Wire {
 	case config.WireChat:
 		c, err = openai.New(openai.Config{
 			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens,
+			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
 		})
 	case config.WireMessages:
 		c, err = anthropic.New(anthropic.Config{
 			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens,
+			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
 		})
 	case config.WireResponses:
 		c, err = responses.New(responses.Config{
 			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens,
+			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
 		})
 	default:
 		return modelClient{}, &model.Error{Kind: model.KindInvalidRequest, Message: fmt.Sprintf("the provider %s speaks the wire %q, which this version does not: use a provider with wire = %q, %q or %q",
@@ -294,7 +304,7 @@ func (m *models) adapter(r config.ModelRef, p config.Provider, key string) (mode
 	if err != nil {
 		return modelClient{}, err
 	}
-	info := lookup(p, r.Name)
+	info := known
 	info.Ref = r.String()
 	if n := m.cfg.Limits.MaxTokens; n > 0 {
 		info.Budget = n

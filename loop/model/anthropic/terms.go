@@ -50,7 +50,7 @@ func (c *Client) after(t terms, refusal *model.Error, asked *session.Params) (te
 	}
 	m, now := strings.ToLower(refusal.Message), t
 	// What is said of how to think and of the bound is a guess.
-	guessed := c.cfg.Info == nil && !lookup(c.cfg.Provider, asked.Model).known
+	guessed := !lookup(c.cfg.Provider, asked.Model).known
 	switch {
 	case wantsThinking(m):
 		now.unsigned = !t.bare // else it refuses both

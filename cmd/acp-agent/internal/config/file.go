@@ -36,6 +36,9 @@ type fileProvider struct {
 	Headers   map[string]string `toml:"headers" json:"headers,omitempty" jsonschema:"description=Headers sent with every request."`
 	Wire      Wire              `toml:"wire" json:"wire,omitempty" jsonschema:"description=Protocol: OpenAI Chat Completions or OpenAI Responses or Anthropic Messages.,enum=chat,enum=responses,enum=messages,default=chat"`
 	Models    []string          `toml:"models" json:"models,omitempty" jsonschema:"description=Model names to offer to clients; the first is the default."`
+
+	ContextWindow *int64 `toml:"context_window" json:"context_window,omitempty" jsonschema:"description=Context window of its models in tokens; by default what is known of each (128000 or 200000 of one that is not known).,minimum=1,example=32768"`
+	Images        *bool  `toml:"images" json:"images,omitempty" jsonschema:"description=Whether its models are shown images; by default those that are known to take some."`
 }
 
 type fileHooks struct {
@@ -133,6 +136,9 @@ func (f *file) check() error {
 		}
 		if strings.Contains(name, "/") || name == Replay {
 			return fmt.Errorf("providers.%s: a provider cannot have this name", name)
+		}
+		if p.ContextWindow != nil && *p.ContextWindow < 1 {
+			return fmt.Errorf("providers.%s.context_window is %d, which is less than 1", name, *p.ContextWindow)
 		}
 		if p.BaseURL == "" && !slices.ContainsFunc(builtin, func(b Provider) bool { return b.Name == name }) {
 			return fmt.Errorf("providers.%s has no base_url", name)

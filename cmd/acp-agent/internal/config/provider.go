@@ -28,6 +28,10 @@ type Provider struct {
 	// Models are the names to offer in a client's model picker; the first is the
 	// default. Any other name may be used all the same.
 	Models []string
+	// Window is the context window of its models in tokens, Images whether they are
+	// shown images; 0 and nil: what is known of each.
+	Window int64
+	Images *bool
 }
 
 // builtin are the providers that need no config, in the order in which a default
@@ -81,6 +85,9 @@ func (c *Config) provider(name string) (Provider, bool) {
 	}
 	if len(t.Models) > 0 {
 		p.Models = t.Models
+	}
+	if p.Images = t.Images; t.ContextWindow != nil {
+		p.Window = *t.ContextWindow
 	}
 	if i >= 0 {
 		p.BaseURL = first(c.env.Get(strings.ToUpper(name)+"_BASE_URL"), p.BaseURL)

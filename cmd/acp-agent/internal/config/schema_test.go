@@ -85,7 +85,7 @@ func TestSchemaAgrees(t *testing.T) {
 	for _, text := range []string{
 		"",
 		"model = \"deepseek/x\"\neffort = \"high\"\n[limits]\nmax_steps = 3\nidle_timeout = \"1m30s\"",
-		"[providers.a]\nbase_url = \"http://127.0.0.1\"\nwire = \"messages\"\nheaders = { a = \"b\" }\nmodels = [\"m\"]",
+		"[providers.a]\nbase_url = \"http://127.0.0.1\"\nwire = \"messages\"\nheaders = { a = \"b\" }\nmodels = [\"m\"]\ncontext_window = 8192\nimages = true",
 		"[hooks]\nenabled = false\nclaude_files = [\"a\"]\nenv = [\"OPENAI_API_KEY\"]\n[client]\nterminal = false",
 		"[permissions]\nmode = \"plan\"\nallow = [\"read\"]\n[tools]\nenv = []",
 		"modle = \"x\"",
@@ -95,6 +95,7 @@ func TestSchemaAgrees(t *testing.T) {
 		"[limits]\nidle_timeout = 5",
 		"[permissions]\nmode = \"yolo\"",
 		"[providers.a]\nbase_url = \"x\"\nwire = \"telnet\"",
+		"[providers.a]\nbase_url = \"x\"\ncontext_window = 0",
 		"effort = \"huge\"",
 		"log_level = 3",
 	} {

@@ -1,0 +1,49 @@
+package main
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/loop/model"
+	"acp-agent/session"
+)
+
+// TestWhatAPersonSaysOfModels: the window and whether images are shown, on each
+// wire, for what is offered and for what is sent.
+func TestWhatAPersonSaysOfModels(t *testing.T) {
+	var sent string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		sent = string(body)
+		w.WriteHeader(http.StatusPaymentRequired)
+	}))
+	defer srv.Close()
+	yes, no := true, false
+	for _, wire := range []config.Wire{config.WireChat, config.WireResponses, config.WireMessages} {
+		for _, images := range []*bool{nil, &yes, &no} {
+			p := config.Provider{Name: "local", BaseURL: srv.URL, Wire: wire, Window: 4096, Images: images}
+			m := &models{cfg: &config.Config{}}
+			c, err := m.adapter(config.ModelRef{Provider: "local", Name: "m"}, p, "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			shown := images == &yes
+			if c.info.Window != 4096 || c.info.Images != shown || c.info.Ref != "local/m" {
+				t.Errorf("%s: %+v", wire, c.info)
+			}
+			req := &model.Request{
+				Head:     session.RequestHead{Config: session.Params{Provider: "local", Model: "m"}},
+				Messages: []session.Message{{Role: session.RoleUser, Content: []session.Block{{Type: session.BlockImage, Data: "aGVsbG8=", MimeType: "image/png"}}}},
+			}
+			for range c.client.Stream(t.Context(), req) {
+			}
+			if strings.Contains(sent, "aGVsbG8=") != shown {
+				t.Errorf("%s, shown is %v: %s", wire, shown, sent)
+			}
+		}
+	}
+}
