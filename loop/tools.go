@@ -172,6 +172,15 @@ func (j *job) fail(notRun, text string) {
 	j.result, j.notRun = &r, notRun
 }
 
+// listed names tools for a model, which was sent them all with its request.
+func listed(names []string) string {
+	const most = 100
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most:most], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
 // decide settles whether a call may run and on what: arguments, PreToolUse
 // hooks, rules, PermissionRequest hooks, the person. It sets j.result where not.
 func (t *turn) decide(j *job) error {
@@ -181,7 +190,7 @@ func (t *turn) decide(j *job) error {
 		return nil
 	}
 	if j.tool == nil {
-		j.fail("unknown", fmt.Sprintf("There is no tool named %.100q. The tools are: %s.", j.call.Name, strings.Join(s.Tools().Names(), ", ")))
+		j.fail("unknown", fmt.Sprintf("There is no tool named %.100q. The tools are: %s.", j.call.Name, listed(s.Tools().Names())))
 		return nil
 	}
 	if err := check(j.tool, j.input); err != nil {

@@ -49,6 +49,8 @@ type conn struct {
 	// stale: the server's tools have changed since they were read. Guarded by
 	// set.mu.
 	stale bool
+	// more: the server has more tools than were read.
+	more bool
 
 	tokens atomic.Int64
 	mu     sync.Mutex
@@ -92,7 +94,7 @@ func (s *server) dialVersion(version string) (*conn, []*sdk.Tool, error) {
 	var tools []*sdk.Tool
 	c.session, err = c.client().Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: version})
 	if err == nil {
-		tools, err = listTools(ctx, c.session)
+		tools, c.more, err = listTools(ctx, c.session)
 	}
 	if err == nil && !timer.Stop() {
 		err = errConnect
@@ -173,8 +175,10 @@ func (c *conn) client() *sdk.Client {
 	return client
 }
 
-func listTools(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, error) {
-	var all []*sdk.Tool
+// listTools reads what a server offers, page by page: to maxTools, and no page more
+// than one that brings nothing new, which is what a server gives that ignores the
+// cursor. more is set where there was another.
+func listTools(ctx context.Context, session *sdk.ClientSession) (all []*sdk.Tool, more bool, err error) {
 	seen := map[string]bool{}
 	params := &sdk.ListToolsParams{}
 	for {
@@ -182,19 +186,23 @@ func listTools(ctx context.Context, session *sdk.ClientSession) ([]*sdk.Tool, er
 		if err != nil {
 			if caps := session.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
 				if _, refused := rpcError(err); refused {
-					return nil, nil // it never said that it has tools
+					return nil, false, nil // it never said that it has tools
 				}
 			}
-			return nil, fmt.Errorf("listing its tools: %w", err)
+			return nil, false, fmt.Errorf("listing its tools: %w", err)
 		}
+		known := len(all)
 		for _, t := range res.Tools {
 			if t.Name != "" && !seen[t.Name] {
 				seen[t.Name] = true
 				all = append(all, t)
 			}
 		}
-		if res.NextCursor == "" || len(all) >= maxTools || len(res.Tools) == 0 {
-			return all, nil
+		if res.NextCursor == "" || len(all) == known {
+			return all, false, nil
+		}
+		if len(all) >= maxTools {
+			return all, true, nil
 		}
 		params = &sdk.ListToolsParams{Cursor: res.NextCursor}
 	}

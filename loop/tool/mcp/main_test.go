@@ -97,6 +97,16 @@ func serve(kind string) int {
 		return hostile()
 	case "listfail":
 		return handshakeOnly()
+	case "circle": // ignores the cursor, and has another for each page
+		return pages(func(n int) string { return `{"name":"same","inputSchema":{"type":"object"}}` })
+	case "legion":
+		return pages(func(n int) string {
+			all := make([]string, 500)
+			for i := range all {
+				all[i] = fmt.Sprintf(`{"name":"t%d","inputSchema":{"type":"object"}}`, n*len(all)+i)
+			}
+			return strings.Join(all, ",")
+		})
 	case "banner":
 		fmt.Println("Server 1.0 running on stdio")
 	}
@@ -154,6 +164,18 @@ func handshakeOnly() int {
 			return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`, ""
 		}
 		return "", `{"code":-32603,"message":"the list is on fire"}`
+	})
+}
+
+// pages is a server whose list of tools has no end.
+func pages(page func(n int) string) int {
+	n := 0
+	return answer(func(method string) (result, fault string) {
+		if method != "tools/list" {
+			return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`, ""
+		}
+		n++
+		return fmt.Sprintf(`{"tools":[%s],"nextCursor":"%d"}`, page(n-1), n), ""
 	})
 }
 

@@ -28,8 +28,8 @@ type server struct {
 	// ended.
 	met   bool
 	tools []*sdk.Tool
-	// failure is the sentence for the person where it never connected; told: the
-	// person has it.
+	// failure is the sentence for the person where it never connected, or has more
+	// than it may; told: the person has it.
 	failure string
 	told    bool
 	// err is why the last connection or attempt ended.
@@ -86,6 +86,9 @@ func (s *server) live(attempt chan struct{}) {
 			s.log.Warn("an MCP server could not be connected", "error", err)
 		}
 		return
+	}
+	if c.more && !s.met {
+		s.failure = fmt.Sprintf("The MCP server %q offers more tools than the first %d, which this session has.", s.cfg.Name, len(tools))
 	}
 	s.conn, s.tools, s.met, s.err = c, tools, true, nil
 	s.relistLocked(c)
@@ -225,7 +228,7 @@ func (s *server) relistLocked(c *conn) {
 			c.stale = false
 			mu.Unlock()
 			ctx, cancel := context.WithTimeout(s.set.soft, s.set.opts.ConnectTimeout)
-			tools, err := listTools(ctx, c.session)
+			tools, _, err := listTools(ctx, c.session)
 			cancel()
 			mu.Lock()
 			if err != nil {

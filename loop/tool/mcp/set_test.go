@@ -293,6 +293,18 @@ func TestFailures(t *testing.T) {
 	}
 }
 
+// A list of tools without end is read to a point, and the person is told.
+func TestEndlessLists(t *testing.T) {
+	tools, failures := settled(t, start(t, Options{}, stdio(t, "circle", "circle")))
+	if len(tools) != 1 || len(failures) > 0 {
+		t.Errorf("a server that ignores the cursor: %d tools, %q", len(tools), failures)
+	}
+	tools, failures = settled(t, start(t, Options{}, stdio(t, "legion", "legion")))
+	if len(tools) != maxTools || len(failures) != 1 || !strings.Contains(failures[0], "2000") {
+		t.Errorf("a server with too many: %d tools, %q", len(tools), failures)
+	}
+}
+
 func TestBannerAndDiscovery(t *testing.T) {
 	s := start(t, Options{}, stdio(t, "banner", "banner"), stdio(t, "modern", "discover"))
 	tools, failures := settled(t, s)
