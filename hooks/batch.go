@@ -162,7 +162,7 @@ func (b *batch) result(e *entry, out *Outcome) Run {
 	}
 	b.cap(e, out)
 	if r.Decision == Failed || r.Decision == TimedOut {
-		b.notice(e, out, string(r.Decision)+" "+e.h.ID(), failNotice(e.h, r.Decision, r.Reason))
+		b.notice(e, out, string(r.Decision)+" "+e.h.ID(), failNotice(e.h, a))
 	}
 	for _, n := range a.Notices {
 		b.notice(e, out, n+" "+e.h.ID(), nameOf(e.h)+": "+n)
@@ -279,7 +279,7 @@ func (b *batch) detached(e *entry) {
 func (b *batch) deliver(e *entry, out *Outcome) {
 	a := &e.answer
 	if a.Decision == Failed || a.Decision == TimedOut {
-		b.notice(e, out, string(a.Decision)+" "+e.h.ID(), failNotice(e.h, a.Decision, a.Why))
+		b.notice(e, out, string(a.Decision)+" "+e.h.ID(), failNotice(e.h, a))
 	}
 	if b.s.opts.Notify != nil {
 		for _, t := range out.Notices {
@@ -317,15 +317,25 @@ func nameOf(h *Handler) string {
 	return string(h.Event) + " hook `" + cmd + "`"
 }
 
-func failNotice(h *Handler, d Decision, why string) string {
-	if d == TimedOut {
-		return nameOf(h) + " " + why + " and was ended; it decided nothing."
+func failNotice(h *Handler, a *Answer) string {
+	refused := a.Blocked || a.Permission == Deny
+	switch {
+	case a.Decision == TimedOut && refused:
+		return nameOf(h) + " " + a.Why + " and was ended; that counts as a refusal."
+	case a.Decision == TimedOut:
+		return nameOf(h) + " " + a.Why + " and was ended; it decided nothing."
+	case refused:
+		return nameOf(h) + " failed, which counts as a refusal: " + a.Why
 	}
-	return nameOf(h) + " failed: " + why
+	return nameOf(h) + " failed: " + a.Why
 }
 
 func heldNotice(h *Handler, why string) string {
-	s := nameOf(h) + " of " + Visible(h.Place.File) + " was not run: " + why + "."
+	s := nameOf(h)
+	if h.Describe() != "" { // else the file is its name
+		s += " of " + Visible(h.Place.File)
+	}
+	s += " was not run: " + why + "."
 	if h.Why == "" && (h.Trust == TrustUntrusted || h.Trust == TrustModified) {
 		s += " Read it, then run `acp-agent hooks trust`."
 	}

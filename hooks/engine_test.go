@@ -473,3 +473,29 @@ func TestPrevious(t *testing.T) {
 	s.Close()
 	s.Close()
 }
+
+// What the person is told of a hook that could not answer says whether that refused
+// what it guards, and names its file once.
+func TestFailureNotices(t *testing.T) {
+	for want, a := range map[string]Answer{
+		"PreToolUse hook `claude-code-a` took too long and was ended; it decided nothing.":       {Decision: TimedOut, Why: "took too long"},
+		"PreToolUse hook `claude-code-a` took too long and was ended; that counts as a refusal.": {Decision: TimedOut, Why: "took too long", Permission: Deny},
+		"PreToolUse hook `claude-code-a` failed: exit code 3":                                    {Decision: Failed, Why: "exit code 3"},
+		"PreToolUse hook `claude-code-a` failed, which counts as a refusal: exit code 3":         {Decision: Failed, Why: "exit code 3", Blocked: true},
+	} {
+		cc, _, set := newFakes()
+		cc.add(PreToolUse, says(a))
+		out := set().Match(&Call{Event: PreToolUse}).Run(t.Context())
+		if len(out.Notices) != 1 || out.Notices[0].Text != want {
+			t.Errorf("%s, want %s", texts(out.Notices), want)
+		}
+	}
+	h := &Handler{Event: Stop, Place: Place{File: "/f"}}
+	if got := heldNotice(h, "no"); got != "Stop hook of /f was not run: no." {
+		t.Error(got)
+	}
+	h.Command = "x"
+	if got := heldNotice(h, "no"); got != "Stop hook `x` of /f was not run: no." {
+		t.Error(got)
+	}
+}
