@@ -475,7 +475,9 @@ func TestKeysAreCutOutOfToolResults(t *testing.T) {
 // empty answer is none.
 func TestNothingToAdd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		echo := &fakeTool{name: "echo", run: func(context.Context, *tool.Env, string) tool.Result { return tool.Result{Content: []session.Block{session.Text("ok")}} }}
+		echo := &fakeTool{name: "echo", run: func(context.Context, *tool.Env, string) tool.Result {
+			return tool.Result{Content: []session.Block{session.Text("ok")}}
+		}}
 		r := newRig(t, []tool.Tool{echo}, calls(call("c", "echo", "{}")), text(), text("more"))
 		if reason, err := r.prompt("hi"); err != nil || reason.Kind != session.EndCompleted {
 			t.Fatalf("got %v, %v", reason, err)
