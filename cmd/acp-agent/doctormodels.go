@@ -69,7 +69,7 @@ func askModels(ctx context.Context, cfg *config.Config, p config.Provider, key s
 		return finding{"note", "models", fmt.Sprintf("%s did not say within %s which models it serves (%s): check the network and the proxy", p.Name, askLimit, p.BaseURL)}
 	case err != nil:
 		return finding{"note", "models", fmt.Sprintf("%s does not say which models it serves: %v", p.Name, err)}
-	case use.Provider == p.Name && use.Name != "" && !slices.Contains(served, use.Name):
+	case use.Provider == p.Name && use.Name != "" && !slices.Contains(served, strings.TrimPrefix(use.Name, "models/")):
 		return finding{"note", "models", fmt.Sprintf("%s does not list the model in use, %s; it lists %s", p.Name, use.Name, some(served))}
 	}
 	return finding{"ok", "models", fmt.Sprintf("%s serves %d: %s", p.Name, len(served), some(served))}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"acp-agent/loop/model"
@@ -91,6 +92,9 @@ func Names(ctx context.Context, c Config) ([]string, error) {
 		return nil, end.StatusError(res.StatusCode, res.Header, body)
 	}
 	names, ok := read(body)
+	if f := wire.ReadFailure(body); !ok && f.Message != "" {
+		return nil, end.Said(body) // with the status of a success
+	}
 	if !ok {
 		return nil, model.Errorf(model.KindMalformed, "%s answered with something that is no list of models: check the base URL", c.Provider)
 	}
@@ -115,6 +119,7 @@ func read(body []byte) ([]string, bool) {
 		if name == "" {
 			name = m.Name
 		}
+		name = strings.TrimPrefix(name, "models/") // Gemini's, which are asked for without
 		if name != "" && !slices.Contains(names, name) {
 			names = append(names, name)
 		}

@@ -23,6 +23,7 @@ func TestNames(t *testing.T) {
 		{"anthropic", "", `{"data":[{"type":"model","id":"claude-x","display_name":"X"}],"has_more":false}`, "claude-x", "/v1/models?limit=1000", true},
 		{"anthropic with v1", "/v1/", `{"data":[{"id":"claude-x"}]}`, "claude-x", "/v1/models?limit=1000", true},
 		{"ollama", "", `{"models":[{"name":"qwen:7b"}]}`, "qwen:7b", "/models", false},
+		{"gemini", "", `{"object":"list","data":[{"id":"models/gemini-x"}]}`, "gemini-x", "/models", false},
 		{"together", "", `[{"id":"x/y"}]`, "x/y", "/models", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -56,6 +57,7 @@ func TestFailures(t *testing.T) {
 		{"key refused", `{"error":{"message":"bad key sk-0123456789"}}`, 401, model.KindAuth},
 		{"no such address", `not found`, 404, model.KindNotFound},
 		{"page", `<html>`, 200, model.KindMalformed},
+		{"key refused with 200", `{"error":{"message":"Invalid API key sk-0123456789"}}`, 200, model.KindAuth},
 		{"other JSON", `{"x":1}`, 200, model.KindMalformed},
 		{"redirect elsewhere", "", 307, model.KindTransport},
 	} {

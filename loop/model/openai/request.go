@@ -51,6 +51,9 @@ type writer struct {
 	name    string
 	terms   terms
 	thinks  bool
+	// gemini: the model is one, which refuses a result without its tool's name, and
+	// not always by saying so.
+	gemini  bool
 	message int
 	// images are those of tool results, which the wire takes from users alone:
 	// they follow in a user message after the last result of the batch.
@@ -82,6 +85,7 @@ func (c *Client) write(req *model.Request, terms terms, known *written) ([][]byt
 		return nil, fmt.Errorf("no model is named")
 	}
 	w := &writer{c: c, info: c.info(params.Model), req: req, name: params.Model, terms: terms}
+	w.gemini = c.cfg.Dialect == DialectGeneric && strings.Contains(strings.ToLower(w.name), "gemini")
 	w.Raw(`{"model":`)
 	w.Str(params.Model)
 	w.Raw(`,"stream":true`)
@@ -286,8 +290,9 @@ func (w *writer) user(m *session.Message) {
 	w.Raw(`}`)
 }
 
-// assistant writes what a model said. Content is never null: DeepSeek and
-// several gateways refuse that (Oaklight/llm-rosetta#356), and the empty string is taken by all.
+// assistant writes what a model said. Content is null for who asks for it alone:
+// DeepSeek and several gateways refuse that (Oaklight/llm-rosetta#356), and the
+// empty string is taken by nearly all.
 func (w *writer) assistant(m *session.Message) {
 	var texts []part
 	var reasoning []string
@@ -308,9 +313,12 @@ func (w *writer) assistant(m *session.Message) {
 		return
 	}
 	w.open("assistant")
-	if w.c.cfg.Dialect == DialectOpenAI {
+	switch {
+	case w.terms.has(nullContent) && joinText(texts) == "":
+		w.Raw(`null`)
+	case w.c.cfg.Dialect == DialectOpenAI:
 		w.content(texts)
-	} else {
+	default:
 		w.Str(joinText(texts))
 	}
 	w.reasoning(m, reasoning, calls > 0)
@@ -431,7 +439,21 @@ func (w *writer) results(m, asked *session.Message) {
 		}
 		w.Raw(`,"tool_call_id":`)
 		w.Str(w.callID(asked, b.CallID))
+		if w.terms.has(toolNames) || w.gemini {
+			w.toolName(asked, b.CallID)
+		}
 		w.Raw(`}`)
+	}
+}
+
+// toolName writes which tool a result is of.
+func (w *writer) toolName(asked *session.Message, callID string) {
+	for i := range asked.Content {
+		if b := &asked.Content[i]; b.Type == session.BlockToolCall && b.ID == callID {
+			w.Raw(`,"name":`)
+			w.Str(wire.SafeName(b.Name, maxName))
+			return
+		}
 	}
 }
 

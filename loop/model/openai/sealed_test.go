@@ -122,6 +122,8 @@ func TestTerms(t *testing.T) {
 		{"max_completion_tokens' other name", "m", DialectOpenAI, 422, `{"message":{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted, did you mean max_tokens?"}]}}`, `"max_completion_tokens":9`, `"max_tokens":9`},
 		{"too many max_tokens", "m", "", 400, `{"error":{"message":"Range of max_tokens should be [1, 8]"}}`, `"max_tokens":9`, ""},
 		{"no room for max_tokens", "m", "", 400, `{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens and your request has 1 input tokens"}}`, `"max_tokens":9`, ""},
+		{"Gemini's results", "m", "", 400, `[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n","status":"INVALID_ARGUMENT"}}]`, "", `"tool_call_id":"call_1","name":"f"`},
+		{"Bedrock's content", "m", "", 400, `{"error":{"message":"messages: text content blocks must be non-empty"}}`, `"role":"assistant","content":""`, `"role":"assistant","content":null`},
 		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
 		{"Ollama's", "m", "", 400, `{"error":{"message":"\"m\" does not support thinking"}}`, `"reasoning_effort":"high"`, ""},
 		{"the highest effort", "max", "", 400, "{\"error\":{\"message\":\"`reasoning_effort` must be one of `low`, `medium`, `high`\"}}", `"reasoning_effort":"max"`, `"reasoning_effort":"high"`},

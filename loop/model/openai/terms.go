@@ -29,6 +29,11 @@ const (
 	// shortIDs: ids of calls are nine letters and digits (Mistral, and servers
 	// with its tokenizer; anomalyco/opencode#1680).
 	shortIDs
+	// toolNames: a result names its tool (Gemini, vectorize-io/hindsight#187).
+	toolNames
+	// nullContent: the content of a message of calls alone is null and not empty
+	// (Bedrock and what stands before it, anomalyco/opencode#17395).
+	nullContent
 	// askedReasoning: each message with calls has reasoning_content (Moonshot,
 	// mastra-ai/mastra#12592; DeepSeek's models behind gateways).
 	askedReasoning
@@ -70,6 +75,10 @@ func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 	switch overflow := refusal.Kind == model.KindContextOverflow; {
 	case names("length of 9"):
 		now |= shortIDs
+	case names("function_response.name"):
+		now |= toolNames
+	case names("must be non-empty"), names("content field") && names("is empty"):
+		now |= nullContent
 	case names("reasoning_content") && (names("missing") || names("passed back") || names("Missing")):
 		now = now&^noReasoning | askedReasoning
 	case names("reasoning_content"):

@@ -210,6 +210,9 @@ func (e *Endpoint) StatusError(status int, h http.Header, body []byte) *model.Er
 	err := e.Failure(&f, status)
 	if after := retryAfter(h, e.Now()); after > 0 {
 		err.RetryAfter = after
+		if err.Retryable && after > time.Minute && waitSaid(f.Message) == 0 { // longer than anybody waits here
+			err.Message += ": try again in " + after.Round(time.Second).String()
+		}
 	}
 	return err
 }

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -64,6 +65,15 @@ func TestFailures(t *testing.T) {
 				t.Errorf("%q does not say %q", err.Message, tt.says)
 			}
 		})
+	}
+}
+
+func TestLongWait(t *testing.T) {
+	e := &Endpoint{Name: "local", Now: time.Now}
+	for after, says := range map[string]string{"30": "slow", "5400": "slow: try again in 1h30m0s"} {
+		if err := e.StatusError(429, http.Header{"Retry-After": {after}}, []byte(`{"error":"slow"}`)); !strings.HasSuffix(err.Message, says) {
+			t.Errorf("%s s: %s", after, err.Message)
+		}
 	}
 }
 
