@@ -45,12 +45,12 @@ const noOutput = "(no output)"
 // model), text blocks are separated by one line end.
 type writer struct {
 	wire.Body
-	c       *Client
-	info    entry
-	req     *model.Request
-	name    string
-	terms   terms
-	thinks  bool
+	c      *Client
+	info   entry
+	req    *model.Request
+	name   string
+	terms  terms
+	thinks bool
 	// gemini: the model is one, which refuses a result without its tool's name, and
 	// not always by saying so.
 	gemini  bool
