@@ -82,8 +82,8 @@ func (m *models) defaultRef() (string, error) {
 	return ref.String(), nil
 }
 
-// known are the models to choose from: those of the table, and of the config
-// file, whose provider has a key. A replay has only itself.
+// known are the models to choose from: the one that is set, and those of the table
+// and of the config file, whose provider has a key. A replay has only itself.
 //
 // It is made anew once a second at the most: sessions that are opened together
 // ask for the same list, and it reads the stored keys.
@@ -109,7 +109,11 @@ func (m *models) list() []model.Info {
 		if err != nil {
 			continue
 		}
-		for _, n := range m.names(p) {
+		names := m.names(p)
+		if set := m.cfg.Model; set.Provider == name && !slices.Contains(names, set.Name) {
+			names = slices.Insert(names, 0, set.Name) // a session that has left it can go back
+		}
+		for _, n := range names {
 			info := lookup(p, n)
 			info.Ref = name + "/" + n
 			out = append(out, info)

@@ -47,3 +47,23 @@ func TestWhatAPersonSaysOfModels(t *testing.T) {
 		}
 	}
 }
+
+// TestTheModelThatIsSetIsOffered: one that no table has, too, so that a session
+// that was switched to another can go back to it.
+func TestTheModelThatIsSetIsOffered(t *testing.T) {
+	for ref, want := range map[string]int{"deepseek/of-tomorrow": 1, "deepseek/deepseek-v4-flash": 1, "openai/without-a-key": 0} {
+		cfg, err := config.Load(config.Flags{Model: ref, StateDir: t.TempDir()}, config.NewEnv([]string{"HOME=" + t.TempDir(), "DEEPSEEK_API_KEY=sk-test"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := 0
+		for _, info := range (&models{cfg: cfg}).known() {
+			if info.Ref == ref {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s is offered %d times, want %d", ref, got, want)
+		}
+	}
+}
