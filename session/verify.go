@@ -7,6 +7,8 @@ type Problem struct {
 	// Seq is the event it was found at, 0 for the log as a whole.
 	Seq  uint64
 	Text string
+	// Open: it is not damage but a turn that has not ended yet.
+	Open bool
 }
 
 // String says where and what.
@@ -142,8 +144,12 @@ func (v *Verifier) unanswered(seq uint64, when string) {
 // one: the log is being written, or its process died and nobody opened it since.
 func (v *Verifier) Done() []Problem {
 	if t := v.state.Turn; t != nil && !v.stopped {
+		open := len(v.problems)
 		v.report(0, "turn %d is open at the end of the log: it is running, or its process was killed; the next load closes it", t.Number)
 		v.unanswered(0, "the log ends")
+		for i := range v.problems[open:] {
+			v.problems[open+i].Open = true
+		}
 	}
 	return v.problems
 }

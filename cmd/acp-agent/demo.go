@@ -59,7 +59,12 @@ func (demoCmd) Run(ctx context.Context, a *app) error {
 	for i, r := range demoRuns {
 		p.line("")
 		p.line("%s", rule(fmt.Sprintf("%d. %s", i+1, r.title)))
-		if err := a.demo(ctx, p, r); err != nil {
+		switch err := a.demo(ctx, p, r); {
+		case p.err != nil:
+			return p.err // whoever reads has enough
+		case errors.As(err, new(*config.Error)):
+			return err
+		case err != nil:
 			return &config.Error{What: "demo, " + r.title + ": " + err.Error(), Do: "this is a bug in acp-agent or a damaged build; `acp-agent doctor` tells more", Err: err}
 		}
 	}
@@ -77,7 +82,7 @@ func (a *app) demo(ctx context.Context, p *printer, r demoRun) (err error) {
 	defer cancel()
 	dir, err := os.MkdirTemp("", "acp-agent-demo-")
 	if err != nil {
-		return err
+		return &config.Error{What: "demo: making a directory for it in " + os.TempDir() + ": " + reason(err), Do: "name a writable one in TMPDIR", Err: err}
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	if dir, err = filepath.EvalSymlinks(dir); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"unicode/utf8"
 
 	"acp-agent/cmd/acp-agent/internal/config"
 )
@@ -34,6 +35,9 @@ func (c *execCmd) Run(ctx context.Context, a *app) error {
 	}
 	if strings.TrimSpace(prompt) == "" {
 		return &usageError{"the prompt is empty: say what to do"}
+	}
+	if !utf8.ValidString(prompt) { // JSON cannot hold it, and it is not to be changed
+		return &usageError{"the prompt is not UTF-8: convert it first, as by `iconv -f latin1 -t utf-8`"}
 	}
 	return a.exec(ctx, execRequest{Dir: dir, Prompt: prompt, Mode: c.Mode, JSON: c.JSON})
 }
