@@ -214,7 +214,10 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 // send posts the request on some terms. said is the body of a refusal, head the
 // part of the request that was sent before its messages.
 func (c *Client) send(ctx context.Context, req *model.Request, t terms) (res *http.Response, said, head []byte, err error) {
-	known := c.history.Take(req.Conversation())
+	known := new(written)
+	if !t.has(alternate) { // else the last message may go on
+		known = c.history.Take(req.Conversation())
+	}
 	body, err := c.write(req, t, known)
 	if err != nil {
 		return nil, nil, nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)

@@ -35,6 +35,10 @@ func (w *writer) callID(m *session.Message, id string) string {
 // empty one. It is fixed, as all that the model sees is.
 const noOutput = "(no output)"
 
+// noAnswer stands for an assistant's message where roles alternate and there is
+// none.
+const noAnswer = "(no answer)"
+
 // writer writes the body of a request.
 //
 // The body is a pure function of the request and the configuration. What is
@@ -58,6 +62,10 @@ type writer struct {
 	// images are those of tool results, which the wire takes from users alone:
 	// they follow in a user message after the last result of the batch.
 	images []part
+	// waiting is a user's message that may go on, where roles alternate; last is the
+	// role of the last message.
+	waiting []part
+	last    string
 }
 
 // part is one element of a content array.
@@ -148,16 +156,21 @@ func (w *writer) messages(known *written, key wire.Key) error {
 		}
 	}
 	w.flushImages()
+	w.flushWaiting()
 	known.Settle(msgs, w.Dst, safe, wire.Place[int]{Messages: len(msgs), Bytes: len(w.Dst), State: w.message})
 	return nil
 }
 
 // open begins a message up to its content.
 func (w *writer) open(role string) {
+	if role != "user" {
+		w.flushWaiting()
+	}
 	if w.message > 0 {
 		w.Raw(`,`)
 	}
 	w.message++
+	w.last = role
 	w.Raw(`{"role":"` + role + `","content":`)
 }
 
@@ -284,9 +297,33 @@ func (w *writer) content(ps []part) {
 	w.Raw(`]`)
 }
 
-func (w *writer) user(m *session.Message) {
+func (w *writer) user(m *session.Message) { w.userMessage(w.parts(m.Content)) }
+
+// userMessage writes a message of a user, or keeps it for more to come where roles
+// alternate: each block is then a part of the one message.
+func (w *writer) userMessage(ps []part) {
+	if w.terms.has(alternate) {
+		w.waiting = append(w.waiting, ps...)
+		return
+	}
 	w.open("user")
-	w.content(w.parts(m.Content))
+	w.content(ps)
+	w.Raw(`}`)
+}
+
+func (w *writer) flushWaiting() {
+	ps := w.waiting
+	if len(ps) == 0 {
+		return
+	}
+	w.waiting = nil
+	if w.last == "tool" {
+		w.open("assistant")
+		w.Str(noAnswer)
+		w.Raw(`}`)
+	}
+	w.open("user")
+	w.content(ps)
 	w.Raw(`}`)
 }
 
@@ -461,8 +498,6 @@ func (w *writer) flushImages() {
 	if len(w.images) == 0 {
 		return
 	}
-	w.open("user")
-	w.content(w.images)
-	w.Raw(`}`)
+	w.userMessage(w.images)
 	w.images = nil
 }

@@ -106,8 +106,8 @@ func TestReasoningIsShownOnce(t *testing.T) {
 // requests that follow as well, and that any other is not sent twice.
 func TestTerms(t *testing.T) {
 	history := []session.Message{
-		wiretest.User("q"), wiretest.Assistant("local", "kimi-x", wiretest.Reasoning("thought", "", ""), wiretest.Call("call_1", "f", "{}")),
-		wiretest.ToolResult("call_1", session.Text("r")),
+		wiretest.User("q"), wiretest.User("q"), wiretest.Assistant("local", "kimi-x", wiretest.Reasoning("thought", "", ""), wiretest.Call("call_1", "f", "{}")),
+		wiretest.ToolResult("call_1", session.Text("r")), wiretest.User("hook"), wiretest.User("hook 2"),
 	}
 	tests := []struct {
 		name, model   string
@@ -124,6 +124,9 @@ func TestTerms(t *testing.T) {
 		{"no room for max_tokens", "m", "", 400, `{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens and your request has 1 input tokens"}}`, `"max_tokens":9`, ""},
 		{"Gemini's results", "m", "", 400, `[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n","status":"INVALID_ARGUMENT"}}]`, "", `"tool_call_id":"call_1","name":"f"`},
 		{"Bedrock's content", "m", "", 400, `{"error":{"message":"messages: text content blocks must be non-empty"}}`, `"role":"assistant","content":""`, `"role":"assistant","content":null`},
+		{"Mistral's order", "m", "", 400, `{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","code":"3230"}`, `{"role":"user","content":"hook"}`,
+			`"tool_call_id":"call_1"},{"role":"assistant","content":"(no answer)"},{"role":"user","content":[{"type":"text","text":"hook"},{"type":"text","text":"hook 2"}]}]}`},
+		{"a template's order", "m", "", 500, `{"error":{"code":500,"message":"\n---\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."}}`, `{"role":"user","content":"q"},`, `[{"role":"user","content":[{"type":"text","text":"q"},{"type":"text","text":"q"}]},{"role":"assistant"`},
 		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
 		{"Ollama's", "m", "", 400, `{"error":{"message":"\"m\" does not support thinking"}}`, `"reasoning_effort":"high"`, ""},
 		{"the highest effort", "max", "", 400, "{\"error\":{\"message\":\"`reasoning_effort` must be one of `low`, `medium`, `high`\"}}", `"reasoning_effort":"max"`, `"reasoning_effort":"high"`},

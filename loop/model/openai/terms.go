@@ -34,6 +34,11 @@ const (
 	// nullContent: the content of a message of calls alone is null and not empty
 	// (Bedrock and what stands before it, anomalyco/opencode#17395).
 	nullContent
+	// alternate: a user's message follows an assistant's and no other. Templates of
+	// Mistral's and Google's models want that, wherever they are served, and
+	// Mistral's own endpoint does behind results (aaif-goose/goose#5998,
+	// mistralai/mistral-vibe#1006).
+	alternate
 	// askedReasoning: each message with calls has reasoning_content (Moonshot,
 	// mastra-ai/mastra#12592; DeepSeek's models behind gateways).
 	askedReasoning
@@ -75,6 +80,8 @@ func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 	switch overflow := refusal.Kind == model.KindContextOverflow; {
 	case names("length of 9"):
 		now |= shortIDs
+	case names("roles must alternate"), names("role 'user' after role"):
+		now |= alternate
 	case names("function_response.name"):
 		now |= toolNames
 	case names("must be non-empty"), names("content field") && names("is empty"):
