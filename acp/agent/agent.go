@@ -423,24 +423,33 @@ func traceOf(m acp.Meta) model.Trace {
 // unseen tells the person of images that the model in use cannot be shown. The
 // model gets a note in their place.
 func (l *live) unseen(ctx context.Context, content []session.Block) {
-	n := 0
-	for _, b := range content {
+	n, odd := 0, 0
+	for i := range content {
+		b := &content[i]
 		if b.Type == session.BlockImage || b.Type == session.BlockResource && b.Data != "" && strings.HasPrefix(b.MimeType, "image/") {
 			n++
+			if model.ImageType(b) == "" {
+				odd++
+			}
 		}
 	}
 	if n == 0 {
 		return
 	}
 	info, err := l.Model(ctx)
-	if err != nil || info.Images {
+	if err != nil || info.Images && odd == 0 {
 		return // without a model the prompt itself says what is wrong
 	}
-	// An error is that of the log, which the prompt meets next and reports.
-	_ = l.Record(ctx, &session.Notice{
+	say := session.Notice{
 		Severity: "warning", Text: fmt.Sprintf("The model %s takes no images: it is not shown the %d of this prompt.", info.Ref, n),
 		Detail: "Switch the model (/model) and send them again. Where it does take some, set images = true for its provider in the config file.", Source: session.Source{Kind: session.SourceAgent},
-	})
+	}
+	if info.Images {
+		say.Text = fmt.Sprintf("Of the images of this prompt %d are of a format that models do not take: it is not shown them.", odd)
+		say.Detail = "Send them as PNG, JPEG, GIF or WebP."
+	}
+	// An error is that of the log, which the prompt meets next and reports.
+	_ = l.Record(ctx, &say)
 }
 
 // promptResponse is the answer to a prompt. Only a failed model call or a

@@ -209,6 +209,30 @@ func TestDataOfAPrompt(t *testing.T) {
 	})
 }
 
+// An image that no provider takes would have each later request of the session
+// refused: the person is told, and the model gets a note.
+func TestImagesOfOtherFormats(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.set(id, "model", "test/big")
+		r.prompt(&acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{
+			{Image: &acp.ImageContent{Data: "PHN2Zz4=", MimeType: "image/svg+xml"}}, {Image: &acp.ImageContent{Data: "iVBORw0KGgo=", MimeType: "image/jpeg"}},
+		}}, acp.StopReasonEndTurn)
+		if got := r.Text(id); !strings.Contains(got, "1 are of a format that models do not take") {
+			t.Errorf("the person is told %q", got)
+		}
+		var got []string
+		for _, b := range r.model.request(t, -1).Messages[0].Content {
+			for _, shown := range model.Render(b, true) {
+				got = append(got, string(shown.Type)+" "+shown.MimeType)
+			}
+		}
+		if want := []string{"text ", "image image/png"}; !slices.Equal(got, want) {
+			t.Errorf("the model gets %q, want %q", got, want)
+		}
+	})
+}
+
 // D8: each block of a prompt reaches the model, or somebody is told.
 func TestD8NothingIsDropped(t *testing.T) {
 	for _, ref := range []string{"test/big", "test/small"} {

@@ -21,13 +21,17 @@ func Render(b session.Block, images bool) []session.Block {
 	case session.BlockText:
 		return []session.Block{b}
 	case session.BlockImage:
-		if images && b.Data != "" {
-			return []session.Block{b}
-		}
-		if images {
+		switch typ := ImageType(&b); {
+		case !images:
+			return note("image", b, noImages)
+		case b.Data == "":
 			return note("image", b, "its data did not come with it")
+		case typ == "":
+			return note("image", b, noFormat)
+		default:
+			b.MimeType = typ
 		}
-		return note("image", b, noImages)
+		return []session.Block{b}
 	case session.BlockAudio:
 		return note("audio", b, "this model takes no audio")
 	case session.BlockResourceLink:
@@ -44,7 +48,11 @@ func Render(b session.Block, images bool) []session.Block {
 			if !images {
 				return note("resource", b, noImages)
 			}
-			img := session.Block{Type: session.BlockImage, Data: b.Data, MimeType: b.MimeType, URI: b.URI}
+			typ := ImageType(&b)
+			if typ == "" {
+				return note("resource", b, noFormat)
+			}
+			img := session.Block{Type: session.BlockImage, Data: b.Data, MimeType: typ, URI: b.URI}
 			return []session.Block{session.Text("Attached resource " + b.URI + " (" + b.MimeType + "):"), img}
 		}
 		return note("resource", b, "it is not text")
@@ -52,7 +60,10 @@ func Render(b session.Block, images bool) []session.Block {
 	return nil
 }
 
-const noImages = "this model takes no images"
+const (
+	noImages = "this model takes no images"
+	noFormat = "models take PNG, JPEG, GIF and WebP"
+)
 
 // renderLink writes a link as Markdown does: the model has seen many of those,
 // and it has tools to read what the link names.

@@ -240,18 +240,6 @@ func (w *writer) text(s string) {
 	w.Raw(`}`)
 }
 
-// render returns a block as text and images. An image of a kind that the API
-// refuses is told of like one that the model cannot be shown.
-func (w *writer) render(b session.Block) []session.Block {
-	images := w.info.Images
-	switch b.MimeType {
-	case "image/png", "image/jpeg", "image/gif", "image/webp":
-	default:
-		images = false
-	}
-	return model.Render(b, images)
-}
-
 // content writes a rendered block.
 func (w *writer) content(b *session.Block) {
 	if b.Type != session.BlockImage {
@@ -286,7 +274,7 @@ func (w *writer) user(ms []session.Message) {
 		before, results := w.n, false
 		for _, b := range ms[i].Content {
 			results = results || b.Type == session.BlockToolResult
-			for _, r := range w.render(b) {
+			for _, r := range model.Render(b, w.info.Images) {
 				w.content(&r)
 			}
 		}
@@ -306,7 +294,7 @@ func (w *writer) result(b *session.Block) (images []session.Block) {
 	outer := w.n
 	w.n = 0
 	for _, c := range b.Content {
-		for _, r := range w.render(c) {
+		for _, r := range model.Render(c, w.info.Images) {
 			if r.Type == session.BlockImage && b.IsError {
 				if len(images) == 0 {
 					images = append(images, session.Text("Images from the result of tool call "+b.CallID+":"))

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"acp-agent/loop/model"
 	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
@@ -142,7 +143,7 @@ func (readTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 		return tool.Fail(fault(p, err).Error()), nil
 	}
 	whole := io.MultiReader(bytes.NewReader(head), f)
-	if kind := imageType(head); kind != "" {
+	if kind := model.ImageFormat(head); kind != "" {
 		return image(ctx, env, p, kind, info.Size(), whole)
 	}
 	if what := binary(head); what != "" {
@@ -426,21 +427,6 @@ func notText(ctx context.Context, env *tool.Env, p tool.Place, what string, size
 	res.Meta.Locations = []session.Location{{Path: p.Path}}
 	res.Meta.Response = response(readResponse{Path: p.Path})
 	return res, nil
-}
-
-// imageType tells the image formats that models take by their first bytes.
-func imageType(head []byte) string {
-	switch {
-	case bytes.HasPrefix(head, []byte("\x89PNG\r\n\x1a\n")):
-		return "image/png"
-	case bytes.HasPrefix(head, []byte("\xff\xd8\xff")):
-		return "image/jpeg"
-	case bytes.HasPrefix(head, []byte("GIF87a")), bytes.HasPrefix(head, []byte("GIF89a")):
-		return "image/gif"
-	case len(head) >= 12 && string(head[:4]) == "RIFF" && string(head[8:12]) == "WEBP":
-		return "image/webp"
-	}
-	return ""
 }
 
 // binary says what a file is that starts like this, empty for text.
