@@ -121,7 +121,8 @@ type Call struct {
 	// with it; Summary PostCompact's.
 	Trigger, Instructions, Summary string
 	// Fields holds the members of the rarer events by their vendor name
-	// (Notification message, title, notification_type; Elicitation
+	// (Notification message, title, notification_type, and tool_name, the agent's own,
+	// where a tool asks for permission; Elicitation
 	// mcp_server_name, message, mode, url, elicitation_id, requested_schema, its
 	// result action and content; StopFailure error,
 	// error_details; InstructionsLoaded file_path, memory_type, load_reason;

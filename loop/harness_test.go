@@ -349,7 +349,9 @@ func (r *rig) prompt(s string) (session.EndReason, error) {
 
 func (r *rig) check() {
 	r.t.Helper()
+	r.log.mu.Lock()
 	st, err := session.Fold(session.Header{ID: "s1"}, r.log.events)
+	r.log.mu.Unlock()
 	if err != nil {
 		r.t.Fatalf("the log does not fold: %v", err)
 	}

@@ -193,6 +193,7 @@ type Session struct {
 	late    []lateText
 	turn    *turn
 	closed  bool
+	idle    *time.Timer // until hooks are told that a prompt is waited for
 	failed  error
 	closing chan struct{}
 	wg      sync.WaitGroup
@@ -375,6 +376,7 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 		return nil
 	}
 	s.closed = true
+	s.stopWaiting()
 	t := s.turn
 	s.mu.Unlock()
 	if t != nil {

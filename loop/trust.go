@@ -148,7 +148,11 @@ func (t *turn) question(q *Question) (reply, error) {
 	if err := s.commit(t.ctx); err != nil {
 		return reply{}, err
 	}
-	out, err := t.fire(notification("permission_prompt", "Permission needed: "+q.View.Title))
+	n := notification("permission_prompt", "Permission needed: "+q.View.Title)
+	if !q.Announce {
+		n.Fields["tool_name"] = q.Name
+	}
+	out, err := t.fire(n)
 	if err != nil {
 		return reply{}, err
 	}

@@ -52,6 +52,7 @@ func (s *Session) Admit(ctx context.Context) (*Slot, error) {
 	case s.turn != nil:
 		return nil, ErrBusy
 	}
+	s.stopWaiting()
 	tctx, cancel := context.WithCancelCause(ctx)
 	s.turn = &turn{s: s, ctx: tctx, cancel: cancel, id: s.cfg.NewID(), compactedStep: -1}
 	return &Slot{s.turn}, nil
@@ -155,6 +156,7 @@ func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, err
 		if err := s.settle(context.WithoutCancel(t.ctx)); err != nil {
 			s.cfg.Log.Error("what hooks in the background said is not on the log", "session", s.ID(), "error", err)
 		}
+		s.waitForPrompt()
 		<-s.owner
 	}()
 	s.loan.waited = true // for this prompt

@@ -206,7 +206,7 @@ func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
 	case hooks.PermissionDenied:
 		call.Reason = "A rule denies this call."
 	case hooks.Notification:
-		call.Fields = map[string]any{"message": "Permission needed: ls", "notification_type": "permission_prompt"}
+		call.Fields = map[string]any{"message": "Permission needed: ls", "notification_type": "permission_prompt", "tool_name": "bash"}
 	case hooks.StopFailure:
 		call.Fields = map[string]any{"error": "server_error", "error_details": "HTTP 500"}
 	case hooks.InstructionsLoaded:

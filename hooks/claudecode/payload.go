@@ -115,6 +115,20 @@ func (d *Dialect) common(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 	w.OptStr("agent_type", c.AgentType)
 }
 
+// permissionText is what a notification says of a tool that asks for permission, in
+// the vendor's words, which public hooks look for (Claude Code hooks reference,
+// Notification).
+func permissionText(c *hooks.Call, field string) (string, bool) {
+	tool, _ := c.Fields["tool_name"].(string)
+	switch {
+	case c.Event != hooks.Notification || tool == "":
+		return "", false
+	case field == "message":
+		return "Claude needs your permission to use " + ToolName(tool), true
+	}
+	return "Permission needed", field == "title"
+}
+
 func eventMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 	switch ev {
 	case hooks.SessionStart:
@@ -142,7 +156,9 @@ func eventMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 		w.Str("compact_summary", c.Summary)
 	}
 	for _, f := range fields[ev] {
-		if v, ok := c.Fields[f.name]; ok {
+		if v, ok := permissionText(c, f.name); ok {
+			w.Str(f.name, v)
+		} else if v, ok := c.Fields[f.name]; ok {
 			w.Value(f.name, v)
 		} else if !f.optional {
 			if f.name == "requested_model" {

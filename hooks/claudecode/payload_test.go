@@ -59,6 +59,9 @@ func payloadCalls() []payloadCall {
 	add("Notification", hooks.Notification, func(c *hooks.Call) {
 		c.Fields = map[string]any{"message": "m", "notification_type": "permission_prompt"}
 	})
+	add("Notification of a tool", hooks.Notification, func(c *hooks.Call) {
+		c.Fields = map[string]any{"message": "Permission needed: ls", "notification_type": "permission_prompt", "tool_name": "bash"}
+	})
 	add("InstructionsLoaded", hooks.InstructionsLoaded, func(c *hooks.Call) {
 		c.Fields = map[string]any{"file_path": "/f", "memory_type": "Project", "load_reason": "session_start"}
 	})
