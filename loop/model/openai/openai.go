@@ -167,17 +167,67 @@ func (c *Client) info(name string) entry {
 	return e
 }
 
-// Stream sends the request and streams its answer.
+// Stream sends the request and streams its answer. A refusal that comes with the
+// status of a success (LM Studio's do) is heeded as any other while there is
+// nothing of an answer.
 func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[session.Chunk, error] {
 	post := func(ctx context.Context) (*http.Response, error) { return c.post(ctx, req) }
-	return c.end.Stream(ctx, post, func(y *wire.Yield) wire.Answer {
+	start := func(y *wire.Yield) wire.Answer {
 		t := newTranslator(y, &c.end)
 		if c.cfg.Dialect != DialectOpenAI {
 			// DeepSeek's models are served by many; OpenAI serves its own.
 			t.filter = newMarkupFilter(c.end.Name, req.Head.Tools)
 		}
 		return t
-	})
+	}
+	return func(yield func(session.Chunk, error) bool) {
+		for tried := []terms{c.termsOf(req)}; ; {
+			again, begun := false, false
+			for chunk, err := range c.end.Stream(ctx, post, start) {
+				if again = !begun && c.heeds(req, err, &tried); again {
+					break
+				}
+				if err != nil && !begun && len(tried) > 1 {
+					c.terms.Store(req.Head.Config.Model, tried[0]) // that was not it
+				}
+				begun = true
+				if !yield(chunk, err) {
+					return
+				}
+			}
+			if !again {
+				return
+			}
+		}
+	}
+}
+
+// termsOf returns the terms of a request's model.
+func (c *Client) termsOf(req *model.Request) terms {
+	known, _ := c.terms.Load(req.Head.Config.Model)
+	t, _ := known.(terms)
+	return t
+}
+
+// heeds takes a refusal inside an answer, and reports whether the request is to be
+// sent on other terms than those that were tried.
+func (c *Client) heeds(req *model.Request, err error, tried *[]terms) bool {
+	var refusal *model.Error
+	if !errors.As(err, &refusal) || refusal.Status != 0 {
+		return false
+	}
+	t := c.termsOf(req)
+	body, werr := c.write(req, t, new(written))
+	if werr != nil {
+		return false
+	}
+	next, other := t.after(refusal, []byte(refusal.Message), body[0])
+	if !other || slices.Contains(*tried, next) {
+		return false
+	}
+	*tried = append(*tried, next)
+	c.terms.Store(req.Head.Config.Model, next)
+	return true
 }
 
 // post sends the request, on the terms that the endpoint has made known, and
@@ -187,16 +237,12 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 	if c.noKey {
 		return nil, c.end.NoKey()
 	}
-	name := req.Head.Config.Model
-	var t terms
-	if known, ok := c.terms.Load(name); ok {
-		t, _ = known.(terms)
-	}
+	t := c.termsOf(req)
 	for tried := []terms{t}; ; tried = append(tried, t) {
 		res, said, head, err := c.send(ctx, req, t)
 		var refusal *model.Error
 		if err == nil && t != tried[0] {
-			c.terms.Store(name, t)
+			c.terms.Store(req.Head.Config.Model, t)
 		}
 		if err == nil || !errors.As(err, &refusal) {
 			return res, err

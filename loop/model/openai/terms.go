@@ -70,6 +70,7 @@ func wantsReasoning(name string) bool {
 // messages.
 func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 	switch refusal.Status {
+	case 0: // in an answer
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
 	default:
 		return t, false

@@ -141,7 +141,7 @@ var overflows = []string{
 	"context size", "request_too_large", "request exceeds the maximum size", "input tokens exceed", "context_exceeded",
 	"maximum prompt length", "exceeded model token limit", "range of input length", "prompt exceeds max length",
 	"more than max tokens allowed", "max message tokens", "prompt token count", "too many tokens",
-	"maximum model length", "max_model_len", "`inputs` tokens + `max_new_tokens`", "maximum allowed input length",
+	"maximum model length", "max_model_len", "`inputs` tokens + `max_new_tokens`", "maximum allowed input length", "tokens_limit_reached",
 }
 
 // kind classifies a failure by its status, then by what the provider says,
@@ -353,7 +353,7 @@ func (e *Endpoint) idleError(w *watch) *model.Error {
 	if w.pinged() {
 		return model.Errorf(model.KindTimeout, "%s sent nothing but keep-alives for %s", e.Name, w.quiet)
 	}
-	return model.Errorf(model.KindTimeout, "%s sent nothing for %s", e.Name, e.Idle)
+	return model.Errorf(model.KindTimeout, "%s sent nothing for %s; if it is that slow, raise limits.idle_timeout in the config file", e.Name, e.Idle)
 }
 
 // isPage reports whether a body is a page for a browser: from a proxy, or from
