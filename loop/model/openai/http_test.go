@@ -75,7 +75,7 @@ func TestStatuses(t *testing.T) {
 		{"bad request", 400, nil, `{"error":{"message":"Invalid 'messages[1].content'"}}`, model.KindInvalidRequest, 0, "messages[1]"},
 		{"bad request, list", 422, nil, `{"detail":[{"loc":["body"],"msg":"field required"}]}`, model.KindInvalidRequest, 0, "field required"},
 		{"overloaded 529", 529, nil, `{"error":{"type":"overloaded_error","message":"Overloaded"}}`, model.KindOverloaded, 0, "529"},
-		{"array", 400, nil, `[{"error":{"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`, model.KindInvalidRequest, 0, "API key not valid"},
+		{"array", 400, nil, `[{"error":{"message":"API key not valid","status":"INVALID_ARGUMENT"}}]`, model.KindAuth, 0, "DEEPSEEK_API_KEY"},
 	})
 }
 

@@ -5,8 +5,9 @@
 // What is then left for the official SDK, one POST, does not pay for linking it
 // (see wire.Poster); the tests hold bodies and streams to its types.
 //
-// What providers do otherwise than the documents say is collected in
-// translate.go and event.go, each with its test.
+// What providers do otherwise than the documents say is collected in translate.go
+// and event.go, what they refuse in terms.go, and what they want back in sealed.go,
+// each with its test.
 package openai
 
 import (
@@ -36,8 +37,8 @@ const (
 	DialectOpenAI Dialect = "openai"
 	// DialectDeepSeek: max_tokens, thinking, reasoning_content sent back.
 	DialectDeepSeek Dialect = "deepseek"
-	// DialectGeneric is what any compatible server takes: nothing but the
-	// fields that all know.
+	// DialectGeneric is what any compatible server takes: nothing but the fields
+	// that nearly all know; what one refuses is left out from then on.
 	DialectGeneric Dialect = "generic"
 )
 

@@ -55,7 +55,7 @@ func (f *Failure) read(v any, depth int) {
 			return
 		}
 		// response wraps the error of a failed response; details hold a code.
-		for _, k := range []string{"error", "response", "message", "detail", "msg", "error_msg", "status_msg", "details"} {
+		for _, k := range []string{"error", "errors", "response", "message", "Message", "detail", "msg", "error_msg", "status_msg", "details"} {
 			if inner, ok := v[k]; ok {
 				f.read(inner, depth+1)
 			}
@@ -163,6 +163,8 @@ func (f *Failure) kind(status int) model.Kind {
 	switch {
 	case status == 401, status == 403 && !quota:
 		return model.KindAuth
+	case status == 400 && containsAny(said, "api key not valid", "api_key_invalid", "invalid api key", "incorrect api key"):
+		return model.KindAuth // Google's status for a wrong key
 	case status == 402, quota: // MiniMax's with status 500 (MiniMax-AI/MiniMax-M2#62)
 		return model.KindQuota
 	case status == 429:

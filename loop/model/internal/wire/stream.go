@@ -105,7 +105,9 @@ func (e *Endpoint) Stream(ctx context.Context, post func(context.Context) (*http
 		}
 		r, err := plainBody(res, &watched{res.Body, w})
 		if err != nil {
-			fail(model.Errorf(model.KindMalformed, "%s answered unreadably: %w", e.Name, err))
+			odd := model.Errorf(model.KindMalformed, "%s answered unreadably: %w: check the proxy", e.Name, err)
+			odd.Retryable = false
+			fail(odd)
 			return
 		}
 		d := &decoder{e: e, y: y, a: answer(y), sse: NewSSE(r), w: w, fail: fail, idle: func() bool { return idled(rctx) }}
