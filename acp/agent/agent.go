@@ -266,7 +266,7 @@ func (a *Agent) steer(ctx context.Context, p *SteerRequest) (func() (*SteerRespo
 		if errors.Is(err, loop.ErrIdle) {
 			return nil, acp.InvalidRequest(fmt.Sprintf("no prompt is running in session %s: send session/prompt", p.SessionID))
 		}
-		return nil, err
+		return nil, l.setError(err)
 	}, nil
 }
 

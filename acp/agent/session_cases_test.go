@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -274,6 +275,28 @@ func TestC13CloseEndsWork(t *testing.T) {
 		<-stopped
 		r.stops(p, acp.StopReasonCancelled)
 	})
+}
+
+// What was admitted before its session was closed, and runs after that, is told what
+// any later request is.
+func TestSettingsOfASessionThatIsBeingClosed(t *testing.T) {
+	for range 20 {
+		bubble(t, options{}, func(r *rig) {
+			id := r.open()
+			var all []*acptest.Pending
+			for _, option := range []string{"mode", "effort", "model"} {
+				all = append(all, r.Go(acp.MethodSessionSetConfigOption, map[string]any{"sessionId": id, "configId": option, "value": "plan"}))
+			}
+			all = append(all, r.Go(acp.MethodSessionSetMode, &acp.SetSessionModeRequest{SessionID: id, ModeID: "plan"}))
+			r.close(id)
+			for _, p := range all {
+				var e *acp.Error
+				if err := p.Wait(r.t.Context(), nil); errors.As(err, &e) && e.Code != acp.CodeResourceNotFound && e.Code != acp.CodeInvalidParams {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
 }
 
 // I2: the servers of a load are those of the load; the old ones are stopped.

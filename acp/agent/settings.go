@@ -30,7 +30,7 @@ const effortDefault = "default"
 func (l *live) settings(ctx context.Context) (*acp.SessionModeState, []acp.SessionConfigOption, error) {
 	s, err := l.Settings(ctx)
 	if err != nil {
-		return nil, nil, acp.InternalError(err.Error())
+		return nil, nil, l.setError(err)
 	}
 	return &acp.SessionModeState{CurrentModeID: s.Mode, AvailableModes: modes}, l.view.agent.options(s), nil
 }
@@ -137,7 +137,7 @@ func (l *live) setMode(ctx context.Context, id string) error {
 		return nil
 	}
 	if err := l.Record(ctx, &session.ModeSet{Mode: id, Source: session.Source{Kind: session.SourceClient}}); err != nil {
-		return setError(err)
+		return l.setError(err)
 	}
 	return nil
 }
@@ -170,7 +170,7 @@ func (a *Agent) setOption(ctx context.Context, p *acp.SetSessionConfigOptionRequ
 func (l *live) set(ctx context.Context, id, value string) error {
 	s, err := l.Settings(ctx)
 	if err != nil {
-		return setError(err)
+		return l.setError(err)
 	}
 	a := l.view.agent
 	src := session.Source{Kind: session.SourceClient}
@@ -199,7 +199,7 @@ func (l *live) set(ctx context.Context, id, value string) error {
 		if value == s.Effort {
 			return nil
 		}
-		return setError(l.Record(ctx, &session.ConfigSet{ID: loop.ConfigEffort, Value: value, Source: src}))
+		return l.setError(l.Record(ctx, &session.ConfigSet{ID: loop.ConfigEffort, Value: value, Source: src}))
 	}
 	if value == s.Model {
 		return nil
@@ -208,14 +208,16 @@ func (l *live) set(ctx context.Context, id, value string) error {
 	if !slices.Contains(a.efforts(value), effort) {
 		effort = ""
 	}
-	return setError(l.SetModel(ctx, value, effort, src))
+	return l.setError(l.SetModel(ctx, value, effort, src))
 }
 
-func setError(err error) error {
+func (l *live) setError(err error) error {
 	var refused *loop.Refused
 	switch {
 	case err == nil:
 		return nil
+	case errors.Is(err, loop.ErrClosed): // since the request was admitted
+		return acp.SessionNotFound(l.ID())
 	case errors.As(err, &refused):
 		return acp.InvalidRequest("a hook refused the change: " + refused.Reason)
 	}
