@@ -209,9 +209,10 @@ func (w *writer) effort(effort string) {
 		// Thinking is on by default. The mapping of levels that it has not is
 		// that of its documents (guides/thinking_mode, note 2).
 		w.thinks = effort != "off" && effort != "none"
-		switch effort {
-		case "":
+		if effort == "" || w.terms.has(noEffort) {
 			return
+		}
+		switch effort {
 		case "off", "none":
 			w.Raw(`,"thinking":{"type":"disabled"}`)
 			return
@@ -274,8 +275,9 @@ func (w *writer) content(ps []part) {
 	case len(ps) == 0:
 		w.Raw(`""`)
 		return
-	case len(ps) == 1 && ps[0].image == "":
-		w.Str(ps[0].text)
+	case len(ps) == 1 && ps[0].image == "",
+		w.terms.has(flat) && !slices.ContainsFunc(ps, func(p part) bool { return p.image != "" }):
+		w.Str(joinText(ps))
 		return
 	}
 	for i, p := range ps {
@@ -353,7 +355,7 @@ func (w *writer) assistant(m *session.Message) {
 	switch {
 	case w.terms.has(nullContent) && joinText(texts) == "":
 		w.Raw(`null`)
-	case w.c.cfg.Dialect == DialectOpenAI:
+	case w.parted():
 		w.content(texts)
 	default:
 		w.Str(joinText(texts))
@@ -394,9 +396,9 @@ func (w *writer) assistant(m *session.Message) {
 // DeepSeek thinks. Of the others some refuse the field and some refuse to be
 // without it: see terms.
 func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
-	switch w.c.cfg.Dialect {
-	case DialectOpenAI:
-	case DialectDeepSeek:
+	switch {
+	case w.c.cfg.Dialect == DialectOpenAI, w.terms.has(noReasoning):
+	case w.c.cfg.Dialect == DialectDeepSeek:
 		own := m.Provider == "" || m.Provider == w.c.cfg.Provider || strings.HasPrefix(m.Provider, "deepseek")
 		switch {
 		case own && len(texts) > 0:
@@ -408,7 +410,7 @@ func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 	default:
 		said := strings.Join(texts, "")
 		switch {
-		case w.terms.has(noReasoning) || w.details(m) || !w.terms.has(askedReasoning) && !wantsReasoning(w.name):
+		case w.details(m) || !w.terms.has(askedReasoning) && !wantsReasoning(w.name):
 		case w.own(m) && said != "":
 			w.Raw(`,"reasoning_content":`)
 			w.Str(said)
@@ -417,6 +419,12 @@ func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 			w.Raw(`,"reasoning_content":" "`)
 		}
 	}
+}
+
+// parted reports whether what is not a user's may have parts. That OpenAI's own
+// endpoint takes them does not say that those which call themselves compatible do.
+func (w *writer) parted() bool {
+	return w.c.cfg.Dialect == DialectOpenAI && w.c.end.Host == "api.openai.com"
 }
 
 func joinText(ps []part) string {
@@ -469,7 +477,7 @@ func (w *writer) results(m, asked *session.Message) {
 			texts = []part{{text: noOutput}}
 		}
 		w.open("tool")
-		if w.c.cfg.Dialect == DialectOpenAI {
+		if w.parted() {
 			w.content(texts)
 		} else {
 			w.Str(joinText(texts))

@@ -106,7 +106,7 @@ func TestReasoningIsShownOnce(t *testing.T) {
 // requests that follow as well, and that any other is not sent twice.
 func TestTerms(t *testing.T) {
 	history := []session.Message{
-		wiretest.User("q"), wiretest.User("q"), wiretest.Assistant("local", "kimi-x", wiretest.Reasoning("thought", "", ""), wiretest.Call("call_1", "f", "{}")),
+		wiretest.User("q1", "q2"), wiretest.User("q"), wiretest.Assistant("local", "kimi-x", wiretest.Reasoning("thought", "", ""), wiretest.Call("call_1", "f", "{}")),
 		wiretest.ToolResult("call_1", session.Text("r")), wiretest.User("hook"), wiretest.User("hook 2"),
 	}
 	tests := []struct {
@@ -128,8 +128,11 @@ func TestTerms(t *testing.T) {
 			"Mistral's order", "m", "", 400, `{"object":"error","message":"Unexpected role 'user' after role 'tool'","type":"invalid_request_message_order","code":"3230"}`, `{"role":"user","content":"hook"}`,
 			`"tool_call_id":"call_1"},{"role":"assistant","content":"(no answer)"},{"role":"user","content":[{"type":"text","text":"hook"},{"type":"text","text":"hook 2"}]}]}`,
 		},
-		{"a template's order", "m", "", 500, `{"error":{"code":500,"message":"\n---\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."}}`, `{"role":"user","content":"q"},`, `[{"role":"user","content":[{"type":"text","text":"q"},{"type":"text","text":"q"}]},{"role":"assistant"`},
+		{"a template's order", "m", "", 500, `{"error":{"code":500,"message":"\n---\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."}}`, `{"role":"user","content":"q"},`, `[{"role":"user","content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"},{"type":"text","text":"q"}]},{"role":"assistant"`},
 		{"a refusal in a stream", "m", "", 200, "event: error\ndata: {\"error\":{\"message\":\"Error rendering prompt with jinja template: Conversation roles must alternate user/assistant/user/assistant/...\"}}\n\n", `{"role":"user","content":"hook"}`, `{"type":"text","text":"hook 2"}]}]}`},
+		{"DeepSeek's thinking elsewhere", "deepseek-x", DialectDeepSeek, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","thinking"],"msg":"Extra inputs are not permitted"}]}`, `"thinking":{"type":"enabled"}`, ""},
+		{"DeepSeek's reasoning elsewhere", "deepseek-x", DialectDeepSeek, 400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported"}`, `"reasoning_content":"thought"`, ""},
+		{"a server without parts", "m", "", 400, `{"error":{"message":"'messages.0.content' : value must be a string"}}`, `"content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"}]`, `{"role":"user","content":"q1\nq2"}`},
 		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
 		{"Ollama's", "m", "", 400, `{"error":{"message":"\"m\" does not support thinking"}}`, `"reasoning_effort":"high"`, ""},
 		{"the highest effort", "max", "", 400, "{\"error\":{\"message\":\"`reasoning_effort` must be one of `low`, `medium`, `high`\"}}", `"reasoning_effort":"max"`, `"reasoning_effort":"high"`},
@@ -196,6 +199,21 @@ func TestSaysNothing(t *testing.T) {
 		}
 		if want := `"messages":[{"role":"user","content":"q"},{"role":"user","content":"q"}]}`; !strings.HasSuffix(string(body), want) {
 			t.Errorf("%s is sent %s", provider, body)
+		}
+	}
+}
+
+// TestPartsAreOpenAIsOwn: a server that says that it is compatible takes strings.
+func TestPartsAreOpenAIsOwn(t *testing.T) {
+	for base, want := range map[string]string{
+		"": `{"role":"tool","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, "http://h/v1": `{"role":"tool","content":"a\nb"`,
+	} {
+		c := client(t, Config{Provider: "openai", BaseURL: base, APIKey: "k"})
+		body, err := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "m"}}, Messages: []session.Message{
+			wiretest.User("q"), said("openai", wiretest.Call("c", "f", "{}")), wiretest.ToolResult("c", session.Text("a"), session.Text("b")),
+		}})
+		if err != nil || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s, %v", base, body, err)
 		}
 	}
 }

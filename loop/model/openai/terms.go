@@ -39,6 +39,9 @@ const (
 	// Mistral's own endpoint does behind results (aaif-goose/goose#5998,
 	// mistralai/mistral-vibe#1006).
 	alternate
+	// flat: content of texts alone is one string, a line end between two (servers
+	// that know no parts).
+	flat
 	// askedReasoning: each message with calls has reasoning_content (Moonshot,
 	// mastra-ai/mastra#12592; DeepSeek's models behind gateways).
 	askedReasoning
@@ -81,6 +84,8 @@ func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 	switch overflow := refusal.Kind == model.KindContextOverflow; {
 	case names("length of 9"):
 		now |= shortIDs
+	case names("content") && (names("must be a string") || names("expected a string") || names("be a valid string")):
+		now |= flat
 	case names("roles must alternate"), names("role 'user' after role"):
 		now |= alternate
 	case names("function_response.name"):
@@ -95,6 +100,8 @@ func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 		if now |= noEffort; !t.has(lessEffort) && (bytes.Contains(head, []byte(`"reasoning_effort":"max"`)) || bytes.Contains(head, []byte(`"reasoning_effort":"xhigh"`))) {
 			now = t | lessEffort
 		}
+	case sent("thinking") && names("thinking") && strange(said):
+		now |= noEffort
 	case names("stream_options") && sent("stream_options"):
 		now |= noUsage
 	case names("prompt_cache_key") && sent("prompt_cache_key"):
@@ -114,6 +121,17 @@ func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 func ofEffort(said []byte) bool {
 	s := strings.ToLower(string(said))
 	for _, words := range []string{"reasoning_effort", "reasoning effort", "reasoningeffort", "reasoning value", "support thinking", "support reasoning"} {
+		if strings.Contains(s, words) {
+			return true
+		}
+	}
+	return false
+}
+
+// strange reports whether a refusal is of something that the server does not know.
+func strange(said []byte) bool {
+	s := strings.ToLower(string(said))
+	for _, words := range []string{"extra inputs", "unsupported", "not supported", "unrecognized", "unknown", "unexpected", "not permitted"} {
 		if strings.Contains(s, words) {
 			return true
 		}
