@@ -48,6 +48,8 @@ type writer struct {
 	terms
 	// n counts the blocks of the open message.
 	n int
+	// asked is the message whose calls the results at hand are of.
+	asked *session.Message
 }
 
 // encode writes the request's body in one piece.
@@ -173,6 +175,7 @@ func (w *writer) messages(known *written) (place, error) {
 		for to < len(ms) && w.continues(p.user, &ms[to]) {
 			to++
 		}
+		w.asked = wire.Asked(ms[:i])
 		w.run(&p, ms[i:to])
 		i = to
 	}
@@ -289,7 +292,7 @@ func (w *writer) user(ms []session.Message) {
 func (w *writer) result(b *session.Block) (images []session.Block) {
 	w.open("tool_result")
 	w.Raw(`,"tool_use_id":`)
-	w.Str(safeName(b.CallID))
+	w.Str(w.callID(w.asked, b.CallID))
 	w.Raw(`,"content":[`)
 	outer := w.n
 	w.n = 0
@@ -370,7 +373,7 @@ func (w *writer) assistant(m *session.Message) {
 		case b.Type == session.BlockToolCall:
 			w.open("tool_use")
 			w.Raw(`,"id":`)
-			w.Str(safeName(b.ID))
+			w.Str(w.callID(m, b.ID))
 			w.Raw(`,"name":`)
 			w.Str(safeName(b.Name))
 			w.Raw(`,"input":`)
@@ -407,6 +410,16 @@ func (w *writer) missing(m *session.Message, last int) {
 		w.open("thinking")
 		w.Raw(`,"thinking":" ","signature":""}`)
 	}
+}
+
+// callID is the id of a call in a message: as it came where the model that is asked
+// wrote it behind another address than Anthropic's. LiteLLM keeps Gemini's thought
+// signature in it (BerriAI/litellm#16895).
+func (w *writer) callID(m *session.Message, id string) string {
+	if !w.c.official && id != "" && w.own(m) {
+		return id
+	}
+	return safeName(id)
 }
 
 // safeName makes an id or a name fit the wire's pattern, ^[a-zA-Z0-9_-]{1,128}$.

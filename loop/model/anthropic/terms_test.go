@@ -74,3 +74,19 @@ func TestTerms(t *testing.T) {
 		t.Errorf("%d requests, %v", len(*got), r.Err)
 	}
 }
+
+// TestOwnIDs: a gateway's own id goes back to its model as it came, whatever is in
+// it, and to another as the wire has ids.
+func TestOwnIDs(t *testing.T) {
+	id := "call_1__thought__" + strings.Repeat("Q+/=", 1000)
+	c := client(t, Config{Provider: "local", BaseURL: "http://h/v1"})
+	for name, own := range map[string]bool{"gemini-x": true, "other": false} {
+		req := &model.Request{Head: session.RequestHead{Config: session.Params{Model: name}}, Messages: []session.Message{
+			wiretest.User("q"), wiretest.Assistant("local", "gemini-x", wiretest.Call(id, "f", "{}")), wiretest.ToolResult(id, session.Text("r")),
+		}}
+		body, _, err := c.encode(req, nil, terms{})
+		if n := strings.Count(string(body), id); err != nil || own != (n == 2) || !own && strings.Contains(string(body), "Q+") {
+			t.Errorf("%s: %d times, %v: %.600s", name, n, err, body)
+		}
+	}
+}

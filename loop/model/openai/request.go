@@ -147,7 +147,7 @@ func (w *writer) messages(known *written, key wire.Key) error {
 		case session.RoleAssistant:
 			w.assistant(m)
 		case session.RoleTool:
-			w.results(m, asked(msgs[:i]))
+			w.results(m, wire.Asked(msgs[:i]))
 		default:
 			return fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
@@ -436,16 +436,6 @@ func joinText(ps []part) string {
 		out = append(out, p.text)
 	}
 	return strings.Join(out, "\n")
-}
-
-// asked is the message whose calls the results behind msgs are of.
-func asked(msgs []session.Message) *session.Message {
-	for i := len(msgs) - 1; i >= 0; i-- {
-		if msgs[i].Role == session.RoleAssistant {
-			return &msgs[i]
-		}
-	}
-	return new(session.Message)
 }
 
 // results writes tool results, each a message of its own, of the calls of an

@@ -45,6 +45,16 @@ func Arguments(s string) string {
 	return "{}"
 }
 
+// Asked is the message whose calls the results behind msgs are of.
+func Asked(msgs []session.Message) *session.Message {
+	for i := len(msgs) - 1; i >= 0; i-- {
+		if msgs[i].Role == session.RoleAssistant {
+			return &msgs[i]
+		}
+	}
+	return new(session.Message)
+}
+
 // Parts reports whether what is redacted of a reasoning block are the parts that
 // chat completions have, which the other wires cannot read: a provider that is
 // asked on another wire than before.

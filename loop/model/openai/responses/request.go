@@ -110,7 +110,7 @@ func (w *writer) input(known *written) error {
 		case session.RoleAssistant:
 			w.assistant(m)
 		case session.RoleTool:
-			w.results(m)
+			w.results(m, wire.Asked(msgs[:i]))
 		default:
 			return fmt.Errorf("message %d has the unknown role %q", i, m.Role)
 		}
@@ -276,7 +276,7 @@ func (w *writer) assistant(m *session.Message) {
 		case b.Type == session.BlockToolCall:
 			w.open("function_call")
 			w.Raw(`,"call_id":`)
-			w.Str(wire.SafeName(b.ID, 64))
+			w.Str(w.callID(m, b.ID))
 			w.Raw(`,"name":`)
 			w.Str(wire.SafeName(b.Name, 64))
 			w.Raw(`,"arguments":`)
@@ -301,8 +301,18 @@ func (w *writer) assistant(m *session.Message) {
 	}
 }
 
-// results writes tool results, each an item.
-func (w *writer) results(m *session.Message) {
+// callID is the id of a call in a message: as it came where the model that is asked
+// wrote it, behind another address than OpenAI's.
+func (w *writer) callID(m *session.Message, id string) string {
+	if !w.c.official && id != "" && m.Provider == w.c.cfg.Provider && m.Model == w.name {
+		return id
+	}
+	return wire.SafeName(id, 64)
+}
+
+// results writes tool results, each an item, of the calls of an assistant's
+// message.
+func (w *writer) results(m, asked *session.Message) {
 	for i := range m.Content {
 		b := &m.Content[i]
 		if b.Type != session.BlockToolResult {
@@ -319,7 +329,7 @@ func (w *writer) results(m *session.Message) {
 		}
 		w.open("function_call_output")
 		w.Raw(`,"call_id":`)
-		w.Str(wire.SafeName(b.CallID, 64))
+		w.Str(w.callID(asked, b.CallID))
 		w.Raw(`,"output":`)
 		if len(blocks) == 1 && blocks[0].Type == session.BlockText {
 			w.Str(blocks[0].Text)
