@@ -39,9 +39,12 @@ type Entry struct {
 	Usage      Usage
 	Model      string
 	Text       string
-	Signature  string
-	Tool       *Tool
-	Mode       string
+	// Typed is what a person typed in the place of an EntryUser's Text: a slash
+	// command that is a file; empty for most.
+	Typed     string
+	Signature string
+	Tool      *Tool
+	Mode      string
 	// Event is the hook event that an EntrySteering or EntryContext came of, by
 	// the agent's name of it; empty when no hook wrote it.
 	Event Event

@@ -196,7 +196,7 @@ func (x *entries) of(ev session.Event) []hooks.Entry {
 	case *session.TurnEnd:
 		e.Kind = hooks.EntryTurnEnd
 	case *session.UserMessage:
-		e.Kind, e.Text = hooks.EntryUser, promptText(d.Content)
+		e.Kind, e.Text, e.Typed = hooks.EntryUser, promptText(d.Content), d.Typed
 	case *session.SteeringMessage:
 		e.Event = hookEvent(d.Source)
 		return texts(e, hooks.EntrySteering, d.Content)

@@ -378,7 +378,7 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 		return nil, err
 	}
 	data = append(data, lateData(s.takeLate(true), false)...)
-	data = append(data, &session.UserMessage{ID: t.promptID, Content: content, Source: src})
+	data = append(data, &session.UserMessage{ID: t.promptID, Typed: t.typed, Content: content, Source: src})
 	data = append(data, t.takeContexts()...)
 	data = append(data, contexts...)
 	title := out.Title

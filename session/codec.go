@@ -57,6 +57,7 @@ func appendData(dst []byte, d Data) ([]byte, error) {
 	case *UserMessage:
 		w := objectWriter{dst: append(dst, '{')}
 		w.optStr("id", d.ID)
+		w.optStr("typed", d.Typed)
 		return appendMessage(w, d.Content, d.Source, nil)
 	case *SteeringMessage:
 		w := objectWriter{dst: append(dst, '{')}

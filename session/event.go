@@ -154,7 +154,10 @@ type StepEnd struct {
 
 // UserMessage is a prompt. The model sees Content, verbatim.
 type UserMessage struct {
-	ID      string  `json:"id,omitempty"`
+	ID string `json:"id,omitempty"`
+	// Typed is what the person typed where Content is what that stands for: a slash
+	// command that is a file. The model does not see it.
+	Typed   string  `json:"typed,omitempty"`
 	Content []Block `json:"content"`
 	Source  Source  `json:"source"`
 }

@@ -92,14 +92,15 @@ func TestExecTakesSlashCommands(t *testing.T) {
 	}
 	put(filepath.Join(project, ".claude", "commands", "fix.md"), "---\ndescription: d\n---\nFix $ARGUMENTS.")
 	put(filepath.Join(project, ".claude", "commands", "empty.md"), "---\ndescription: d\n---\n")
-	put(filepath.Join(home, ".claude", "settings.json"), `{"hooks":{"UserPromptExpansion":[{"matcher":"fix","hooks":[{"type":"command","command":"cat >>`+home+`/heard"}]}]}}`)
+	put(filepath.Join(home, ".claude", "settings.json"), `{"hooks":{"UserPromptExpansion":[{"matcher":"fix","hooks":[{"type":"command","command":"cat >>`+home+`/heard"}]}],"Stop":[{"hooks":[{"type":"command","command":"true"}]}]}}`)
 	server := newModelServer(t, "ok", "ok")
+	state := t.TempDir()
 	for n, c := range []struct{ say, want, fault string }{
 		{"/fix the parser", "Fix the parser.", ""},
 		{"/etc/passwd is what?", "/etc/passwd is what?", ""},
 		{"/empty", "", "the command /empty says nothing"},
 	} {
-		cmd := exec.Command("acp-agent", "exec", "-C", project, "--model", "deepseek/test", "--state-dir", t.TempDir(), c.say)
+		cmd := exec.Command("acp-agent", "exec", "-C", project, "--model", "deepseek/test", "--state-dir", state, c.say)
 		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "DEEPSEEK_API_KEY=k", "DEEPSEEK_BASE_URL=" + server.URL}
 		out, err := cmd.CombinedOutput()
 		if c.fault != "" {
@@ -114,6 +115,18 @@ func TestExecTakesSlashCommands(t *testing.T) {
 		if got := server.lastUser(t, n); got != c.want {
 			t.Errorf("%s: the model was told %q", c.say, got)
 		}
+	}
+	// What the file says was typed by nobody, and hooks can tell.
+	files, err := filepath.Glob(filepath.Join(state, "transcripts", "claude-code", "*", "*.jsonl"))
+	if err != nil || len(files) != 2 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	slices.Sort(files) // ids sort by time
+	transcript, err := os.ReadFile(files[0])
+	lines := strings.SplitAfter(string(transcript), "\n")
+	if err != nil || len(lines) < 3 || !strings.Contains(lines[0], `<command-name>/fix</command-name>\n<command-args>the parser</command-args>"`) ||
+		strings.Contains(lines[0], "isMeta") || !strings.Contains(lines[1], `"content":"Fix the parser."`) || !strings.Contains(lines[1], `"isMeta":true`) {
+		t.Errorf("the transcript: %s, %v", transcript, err)
 	}
 	heard, err := os.ReadFile(filepath.Join(home, "heard"))
 	if err != nil || !strings.Contains(string(heard), `"command_name":"fix","command_args":"the parser"`) {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"acp-agent/hooks"
 )
@@ -47,7 +48,15 @@ func (t *transcriber) Append(dst []byte, e *hooks.Entry) ([]byte, error) {
 	}
 	switch e.Kind {
 	case hooks.EntryUser:
-		dst = t.user(dst, e, e.Text, func(w *hooks.ObjectWriter) { w.OptStr("permissionMode", e.Mode) })
+		mode := func(w *hooks.ObjectWriter) { w.OptStr("permissionMode", e.Mode) }
+		if e.Typed == "" {
+			dst = t.user(dst, e, e.Text, mode)
+			break
+		}
+		// What the command's file says was typed by nobody: guards look for a
+		// person's consent in what was.
+		dst = t.user(dst, e, commandLine(e.Typed), mode)
+		dst = t.user(dst, e, e.Text, func(w *hooks.ObjectWriter) { w.Bool("isMeta", true) })
 	case hooks.EntrySteering:
 		// isMeta marks what no person typed, and so does the vendor's heading, by
 		// which readers tell it from a prompt (public samples of 2.1.266).
@@ -76,6 +85,20 @@ func (t *transcriber) Append(dst []byte, e *hooks.Entry) ([]byte, error) {
 		dst = append(w.Close(), '\n')
 	}
 	return dst, nil
+}
+
+// commandLine is a slash command as the vendor's transcripts have it (public
+// samples of 2.1.220 to 2.1.293).
+func commandLine(typed string) string {
+	name, args := strings.TrimSpace(strings.TrimPrefix(typed, "/")), ""
+	if i := strings.IndexFunc(name, unicode.IsSpace); i >= 0 {
+		name, args = name[:i], strings.TrimSpace(name[i:])
+	}
+	s := "<command-message>" + name + "</command-message>\n<command-name>/" + name + "</command-name>"
+	if args != "" {
+		s += "\n<command-args>" + args + "</command-args>"
+	}
+	return s
 }
 
 // line writes one line of the conversation: head, body, then identity and tail.

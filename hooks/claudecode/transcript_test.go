@@ -37,6 +37,7 @@ func TestTranscript(t *testing.T) {
 		{Kind: hooks.EntrySummary, Seq: 8, Text: "summary"},
 		{Kind: hooks.EntryTitle, Seq: 9, Text: "Title"},
 		{Kind: hooks.EntryTurnEnd, Seq: 10},
+		{Kind: hooks.EntryUser, Seq: 11, Typed: "/git:fix  the parser\nnow", Text: "Fix the parser\nnow.", Mode: "plan"},
 	}
 	write := func() []byte {
 		tr := NewTranscriber(meta)
@@ -95,7 +96,7 @@ func TestTranscript(t *testing.T) {
 		}
 		ids[l.UUID], parent = true, l.UUID
 	}
-	if len(prompts) != 1 || prompts[0] != `"do <it> é"` {
+	if len(prompts) != 2 || prompts[0] != `"do <it> é"` || !strings.Contains(prompts[1], "/git:fix") {
 		t.Errorf("what readers take for prompts: %s", prompts)
 	}
 	for _, want := range []string{
@@ -109,5 +110,16 @@ func TestTranscript(t *testing.T) {
 	}
 	if !bytes.Contains(got, []byte(`"role":"assistant"`)) || !bytes.Contains(got, []byte(`"name":"Edit","input":{"file_path":"/home/u/my.proj/a"`)) {
 		t.Error("not in the form that hooks grep for")
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	for typed, want := range map[string]string{
+		"/check":        "<command-message>check</command-message>\n<command-name>/check</command-name>",
+		"/a:b\n c  d\n": "<command-message>a:b</command-message>\n<command-name>/a:b</command-name>\n<command-args>c  d</command-args>",
+	} {
+		if got := commandLine(typed); got != want {
+			t.Errorf("%q: %q, want %q", typed, got, want)
+		}
 	}
 }
