@@ -50,6 +50,30 @@
 // by its absolute path. A step waits for frames, files or log lines, never for time;
 // the bound on a wait only ends a run that hangs.
 //
+// # The model's script
+//
+// A script need not be recorded. By hand, session.jsonl is the header and a line
+// for each answer; a refresh (Options.Update) makes the whole log of it:
+//
+//	{"type":"session","version":1,"id":"x","createdAt":"1970-01-01T00:00:00Z","cwd":"{{cwd}}"}
+//	{"type":"assistant/message","data":{"turn":1,"step":1,"message":{"role":"assistant","content":[
+//	    {"type":"tool-call","id":"c1","name":"read","arguments":"{\"file_path\":\"{{cwd}}/a.txt\"}"}]}}}
+//	{"type":"assistant/message","data":{"turn":1,"step":2,"message":{"role":"assistant","content":[
+//	    {"type":"text","text":"Done."}]}}}
+//
+// each on one line; "stop":"refusal" beside "message" ends it otherwise.
+// replay.override.json is an array of answers, which replaces the script, or
+// {"patches":[{"at":0,"entry":{…}}]}, which replaces single ones, from 0; at may
+// be one past the last. An answer is one of
+//
+//	{"kind":"chunks","chunks":[…]}   as assistant/chunk has them; without a finish the connection breaks
+//	{"kind":"throw","message":"…","code":"AUTH"}   a failure; also QUOTA, RATE_LIMIT, SERVER, TIMEOUT, TRANSPORT,
+//	    CONTEXT_WINDOW_EXCEEDED, INVALID_REQUEST, EMPTY_RESPONSE, …
+//	{"kind":"hang","readyFile":"…"}   nothing more until it is cancelled; the file in the working directory says that it hangs
+//
+// and {{fromRequest:REGEX}} in a string is the last match in what the model was
+// sent.
+//
 // # What is compared, and how
 //
 // Paths, ids, times, durations, digests and the version are replaced by tokens,

@@ -78,6 +78,31 @@ func TestRecordedCallsAreCounted(t *testing.T) {
 	}
 }
 
+// TestScriptByHand: what the package comment says of a script that nobody recorded.
+func TestScriptByHand(t *testing.T) {
+	agent := buildAgent(t)
+	dir := newScenario(t, map[string]string{
+		inputFile: `{"steps":[{"op":"initialize"},{"op":"newSession"},{"op":"prompt","text":"read\r\nit"},{"op":"prompt","text":"no","expectStopReason":"refusal"},{"op":"promptExpectError","text":"more"}]}`,
+		logFile: `{"type":"session","version":1,"id":"x","createdAt":"1970-01-01T00:00:00Z","cwd":"{{cwd}}"}
+{"type":"assistant/message","data":{"turn":1,"step":1,"message":{"role":"assistant","content":[{"type":"tool-call","id":"c1","name":"read","arguments":"{\"file_path\":\"{{cwd}}/a.txt\"}"}]}}}
+{"type":"assistant/message","data":{"turn":1,"step":2,"message":{"role":"assistant","content":[{"type":"text","text":"Done."}]}}}
+{"type":"assistant/message","data":{"turn":2,"step":1,"message":{"role":"assistant","content":[{"type":"text","text":"No."}]},"stop":"refusal"}}
+`,
+		overrideFile:            `{"patches":[{"at":3,"entry":{"kind":"throw","message":"used up","code":"QUOTA"}}]}`,
+		workspaceDir + "/a.txt": "alpha\n",
+	})
+	for _, again := range []bool{true, false} {
+		rep, err := Run(t.Context(), Options{Dirs: []string{dir}, Agent: []string{agent}, Update: again})
+		if err != nil || !rep.OK() {
+			t.Fatalf("update %v: %v %v", again, err, &rep.Results[0])
+		}
+	}
+	log, err := os.ReadFile(filepath.Join(dir, logFile))
+	if err != nil || !strings.Contains(string(log), "1: alpha") || !strings.Contains(string(log), "used up") {
+		t.Errorf("%v: %s", err, log)
+	}
+}
+
 // referenceDir is where the reference system's recordings lie beside a checkout.
 const referenceDir = "../../shared/reference/scenarios"
 
