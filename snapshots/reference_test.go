@@ -234,13 +234,15 @@ func checkReference(t *testing.T, res *Result, note, fails string) {
 func TestReferenceRefusesDirectories(t *testing.T) {
 	r := newRecording()
 	wire := strings.SplitAfter(r.wire.String(), "\n")[0] + `{"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no"}}` + "\n"
-	dir := newScenario(t, map[string]string{
-		inputFile: `{"steps":[{"op":"initialize"},{"op":"newSessionExpectError","additionalDirectories":["/"]}]}`,
-		logFile:   r.log.String(), wireFile: wire,
-	})
-	rep, err := Run(t.Context(), Options{Dirs: []string{dir}, Agent: []string{buildAgent(t)}})
-	if err != nil {
-		t.Fatal(err)
+	for dir, note := range map[string]string{"/": whyDirectories, "relative": ""} { // the latter nobody takes
+		dir := newScenario(t, map[string]string{
+			inputFile: `{"steps":[{"op":"initialize"},{"op":"newSessionExpectError","additionalDirectories":["` + dir + `"]}]}`,
+			logFile:   r.log.String(), wireFile: wire,
+		})
+		rep, err := Run(t.Context(), Options{Dirs: []string{dir}, Agent: []string{buildAgent(t)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkReference(t, &rep.Results[0], note, "")
 	}
-	checkReference(t, &rep.Results[0], whyDirectories, "")
 }

@@ -178,12 +178,15 @@ func (d *driver) newSession(ctx context.Context, s *Step) error {
 	if s.Op == "newSessionExpectError" && wrong == nil {
 		wrong = anyError
 	}
-	if d.reference && wrong != nil && (len(s.AdditionalDirectories) > 0 || s.MCPServers != nil) {
+	got, err := d.c.answer(ctx, d.c.request("session/new", "", d.value(params)))
+	if err != nil {
+		return err
+	}
+	if d.reference && wrong != nil && got.get("error") == nil && (len(s.AdditionalDirectories) > 0 || s.MCPServers != nil) {
 		wrong = nil
 		d.notes = append(d.notes, whyDirectories)
 	}
-	got, err := d.send(ctx, "session/new", "", params, wrong)
-	if err != nil || wrong != nil {
+	if err := checkAnswer(got, wrong); err != nil || wrong != nil {
 		return err
 	}
 	id := got.text("result", "sessionId")
