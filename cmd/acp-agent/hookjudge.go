@@ -88,7 +88,7 @@ func newBench(cfg *config.Config, dir string) (*bench, error) {
 	b := &bench{cfg: cfg, dir: dir, sh: shell.New(shell.Options{Timeout: cfg.Limits.ToolTimeout})}
 	b.models = sync.OnceValues(func() (*models, error) { return newModels(cfg, slog.New(slog.DiscardHandler)) })
 	var err error
-	if b.rules, err = permission.NewRules(cfg.Home(), cfg.Permissions.Allow, cfg.Permissions.Ask, cfg.Permissions.Deny); err != nil {
+	if b.rules, err = permissionRules(cfg); err != nil {
 		return nil, err
 	}
 	all, err := newTools(b.sh, false)

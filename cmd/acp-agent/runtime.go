@@ -16,7 +16,6 @@ import (
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
 	"acp-agent/loop"
-	"acp-agent/loop/permission"
 	"acp-agent/loop/prompt"
 	"acp-agent/loop/tool"
 	"acp-agent/loop/tool/ask"
@@ -216,8 +215,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	if err != nil {
 		return loop.Config{}, fmt.Errorf("making the tools: %w", err)
 	}
-	perms := w.cfg.Permissions
-	rules, err := permission.NewRules(w.cfg.Home(), perms.Allow, perms.Ask, perms.Deny)
+	rules, err := permissionRules(w.cfg)
 	if err != nil {
 		return loop.Config{}, acp.InvalidRequest(err.Error())
 	}
@@ -230,7 +228,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	}
 	hs := w.sessionHooks(p, caller)
 	cfg := loop.Config{
-		Mode: perms.Mode, Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
+		Mode: w.cfg.Permissions.Mode, Models: w.models, ModelRef: ref, Effort: w.cfg.Effort, Tools: tools, Rules: rules,
 		System: system(p), Environ: w.cfg.Environ(), Files: w.files(p), Roots: p.Roots, Instructions: w.instructions(h.Cwd),
 		Limits:        loop.Limits{Steps: w.cfg.Limits.MaxSteps, Continuations: w.cfg.Limits.StopContinuations},
 		Retry:         w.models.retry(w.cfg.Limits.Retries),

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/loop/permission"
 )
 
 // app is what a subcommand is given. Its parts are made when they are asked for:
@@ -30,8 +31,22 @@ func (a *app) config() (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := permissionRules(cfg); err != nil {
+		return nil, err
+	}
 	a.cfg = cfg
 	return cfg, nil
+}
+
+// permissionRules are those of the config file. One that is not well formed is a
+// fault of the file, which is said before a session fails of it.
+func permissionRules(cfg *config.Config) (*permission.Rules, error) {
+	p := cfg.Permissions
+	rules, err := permission.NewRules(cfg.Home(), p.Allow, p.Ask, p.Deny)
+	if err != nil {
+		return nil, &config.Error{What: "config file " + cfg.File + ": permissions: " + err.Error(), Do: "correct the rule, such as \"Bash(git *)\"", Err: err}
+	}
+	return rules, nil
 }
 
 // logger makes the debug log. Known keys are cut out of every line. close ends
