@@ -475,3 +475,24 @@ func TestFailedLogIsToldOnce(t *testing.T) {
 		}
 	})
 }
+
+// A loaded conversation shows the command that the person typed, not what its file
+// says.
+func TestLoadShowsTheCommand(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		r.write(".commands/fix.md", "Fix $ARGUMENTS, please.")
+		id := r.open()
+		r.say(id, "/fix  the parser\n", acp.StopReasonEndTurn)
+		r.close(id)
+		r.load(id)
+		var got []string
+		for _, u := range r.Updates(id) {
+			if u.UserMessageChunk != nil {
+				got = append(got, u.UserMessageChunk.Content.Text.Text)
+			}
+		}
+		if len(got) != 1 || got[0] != "/fix  the parser\n" {
+			t.Errorf("%q", got)
+		}
+	})
+}

@@ -453,9 +453,14 @@ func (p *projection) notice(severity, text, detail string) []acp.SessionUpdate {
 // word to the person, not the model's answer.
 const NoticeMeta = "acp-agent/notice"
 
+// userChunks is a prompt as the person gave it.
 func userChunks(d *session.UserMessage) []acp.SessionUpdate {
 	var out []acp.SessionUpdate
 	for i := range d.Content {
+		if i == 0 && d.Typed != "" { // in its place the model had what a file says
+			out = append(out, acp.SessionUpdate{UserMessageChunk: &acp.ContentChunk{Content: acp.TextBlock(d.Typed), MessageID: d.ID}})
+			continue
+		}
 		if i > 0 && d.Content[i].Type == session.BlockResource && d.Content[i-1].Type == session.BlockResourceLink && d.Content[i].URI == d.Content[i-1].URI {
 			continue // what the agent read behind a link
 		}
