@@ -210,6 +210,11 @@ func (c *Client) termsOf(req *model.Request) terms {
 	return t
 }
 
+// guesses reports whether a model's name decides that its reasoning is sent back.
+func (c *Client) guesses(req *model.Request) bool {
+	return c.cfg.Dialect == DialectGeneric && wantsReasoning(req.Head.Config.Model)
+}
+
 // heeds takes a refusal inside an answer, and reports whether the request is to be
 // sent on other terms than those that were tried.
 func (c *Client) heeds(req *model.Request, err error, tried *[]terms) bool {
@@ -222,7 +227,7 @@ func (c *Client) heeds(req *model.Request, err error, tried *[]terms) bool {
 	if werr != nil {
 		return false
 	}
-	next, other := t.after(refusal, []byte(refusal.Message), body[0])
+	next, other := t.after(refusal, []byte(refusal.Message), body[0], c.guesses(req))
 	if !other || slices.Contains(*tried, next) {
 		return false
 	}
@@ -248,7 +253,7 @@ func (c *Client) post(ctx context.Context, req *model.Request) (*http.Response, 
 		if err == nil || !errors.As(err, &refusal) {
 			return res, err
 		}
-		next, other := t.after(refusal, said, head)
+		next, other := t.after(refusal, said, head, c.guesses(req))
 		if !other || slices.Contains(tried, next) {
 			return res, err
 		}

@@ -133,6 +133,7 @@ func TestTerms(t *testing.T) {
 		{"DeepSeek's thinking elsewhere", "deepseek-x", DialectDeepSeek, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","thinking"],"msg":"Extra inputs are not permitted"}]}`, `"thinking":{"type":"enabled"}`, ""},
 		{"DeepSeek's reasoning elsewhere", "deepseek-x", DialectDeepSeek, 400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported"}`, `"reasoning_content":"thought"`, ""},
 		{"a server without parts", "m", "", 400, `{"error":{"message":"'messages.0.content' : value must be a string"}}`, `"content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"}]`, `{"role":"user","content":"q1\nq2"}`},
+		{"an unnamed refusal", "kimi-x", "", 400, `{"error":{"message":"Bad request"}}`, `"reasoning_content":"thought"`, ""},
 		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
 		{"Ollama's", "m", "", 400, `{"error":{"message":"\"m\" does not support thinking"}}`, `"reasoning_effort":"high"`, ""},
 		{"the highest effort", "max", "", 400, "{\"error\":{\"message\":\"`reasoning_effort` must be one of `low`, `medium`, `high`\"}}", `"reasoning_effort":"max"`, `"reasoning_effort":"high"`},

@@ -70,8 +70,8 @@ func wantsReasoning(name string) bool {
 
 // after returns the terms after a refusal of a request on these, and whether they
 // are others. said is the body of the refusal, head what the request had before its
-// messages.
-func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
+// messages; guessed: reasoning was sent back because of the model's name alone.
+func (t terms) after(refusal *model.Error, said, head []byte, guessed bool) (terms, bool) {
 	switch refusal.Status {
 	case 0: // in an answer
 	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError:
@@ -112,6 +112,8 @@ func (t terms) after(refusal *model.Error, said, head []byte) (terms, bool) {
 		now |= otherLimit
 	case (names("max_tokens") || names("max_completion_tokens")) && (sent("max_tokens") || sent("max_completion_tokens")):
 		now |= noLimit
+	case guessed && refusal.Kind == model.KindInvalidRequest && !t.has(askedReasoning):
+		now |= noReasoning // a refusal that names nothing may be of that
 	}
 	return now, now != t
 }
