@@ -50,6 +50,7 @@ type Client struct {
 	handlers map[string]handler
 	serving  map[string]context.CancelFunc // the agent's open requests, by IDKey
 	problems []string
+	paused   chan struct{} // nil, or closed by who has the reading go on
 
 	handlersDone sync.WaitGroup
 }

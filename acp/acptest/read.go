@@ -16,6 +16,7 @@ func (c *Client) read(r io.Reader) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	for {
 		line, err := br.ReadString('\n')
+		c.awaitResume()
 		if line != "" {
 			c.frame(line)
 		}
@@ -23,6 +24,29 @@ func (c *Client) read(r io.Reader) {
 			c.finishReading(err)
 			return
 		}
+	}
+}
+
+// Pause stops the client's reading, but for the line that it waits for, until resume is called.
+func (c *Client) Pause() (resume func()) {
+	gate := make(chan struct{})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.paused = gate
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.paused = nil
+		close(gate)
+	}
+}
+
+func (c *Client) awaitResume() {
+	c.mu.Lock()
+	gate := c.paused
+	c.mu.Unlock()
+	if gate != nil {
+		<-gate
 	}
 }
 

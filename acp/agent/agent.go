@@ -372,19 +372,30 @@ func (a *Agent) session(id string) (*live, error) {
 	l, ok := a.sessions[id]
 	switch {
 	case !ok && a.loading[id] > 0:
-		return nil, acp.InvalidRequest(fmt.Sprintf("session %s is being loaded: wait for the answer of session/load or session/resume", id))
+		return nil, errLoading(id)
 	case !ok:
 		return nil, acp.SessionNotFound(id)
 	}
 	return l, nil
 }
 
+func errLoading(id string) error {
+	return acp.InvalidRequest(fmt.Sprintf("session %s is being loaded: wait for the answer of session/load or session/resume", id))
+}
+
 // prompt takes the turn slot on the reading goroutine, so that neither a cancel
-// nor a second prompt can overtake it.
+// nor a second prompt can overtake it. A session that is being loaded takes none:
+// its updates would stand among those of the replay.
 func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.PromptResponse, error), error) {
 	l, err := a.session(p.SessionID)
 	if err != nil {
 		return nil, err
+	}
+	a.mu.Lock()
+	loading := a.loading[p.SessionID] > 0
+	a.mu.Unlock()
+	if loading {
+		return nil, errLoading(p.SessionID)
 	}
 	content, err := promptContent("prompt", p.Prompt)
 	if err != nil {

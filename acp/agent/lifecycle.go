@@ -267,7 +267,15 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		return nil, nil, err
 	}
 	if replay {
-		rp.send(ctx, l.view)
+		if err := rp.send(ctx, l.view); err != nil {
+			// Half a conversation is none: who took the load back has no session.
+			if l := a.forget(id); l != nil {
+				if cerr := a.end(context.WithoutCancel(ctx), l); cerr != nil {
+					a.cfg.Log.Warn("closing a session whose load was cancelled", "session", id, "error", cerr)
+				}
+			}
+			return nil, nil, err
+		}
 	}
 	return l.introduce(ctx)
 }

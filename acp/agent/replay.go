@@ -66,7 +66,7 @@ func merge(c *acp.ToolCall, u *acp.ToolCallUpdate) {
 	}
 }
 
-func (r *replayer) send(ctx context.Context, v *view) {
+func (r *replayer) send(ctx context.Context, v *view) error {
 	// A call without an end was cut; the log has been mended, so this is only
 	// for calls of a question that was never answered.
 	for _, i := range r.calls {
@@ -75,9 +75,13 @@ func (r *replayer) send(ctx context.Context, v *view) {
 		}
 	}
 	for _, u := range r.updates {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		if u != nil {
 			v.send(ctx, *u)
 		}
 	}
 	r.updates = nil
+	return ctx.Err()
 }

@@ -2,15 +2,19 @@ package agent_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"acp-agent/acp"
+	"acp-agent/acp/acptest"
+	"acp-agent/acp/stdio"
 )
 
 func mustJSON(v any) json.RawMessage {
@@ -224,5 +228,34 @@ func TestC5CutSession(t *testing.T) {
 		if res := results(r.model.request(t, -1)); res["c1"] == "" {
 			t.Error("the request after it has no result for the call")
 		}
+	})
+}
+
+// A load that is taken back while the client does not read ends: it is answered as
+// cancelled, and the session is not open. What is being loaded takes no prompt.
+func TestLoadIsTakenBack(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.model.add(says("a"), says("b"), says("c"))
+		long := strings.Repeat("x", stdio.DefaultBudget) // the client reads one of these, the other waits for it
+		r.prompt(textPrompt(id, long), acp.StopReasonEndTurn)
+		r.prompt(textPrompt(id, long), acp.StopReasonEndTurn)
+		r.close(id)
+		resume := r.Pause()
+		load := r.Go(acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: id, Cwd: r.dir})
+		synctest.Wait()
+		prompt := r.Go(acp.MethodSessionPrompt, textPrompt(id, "now"))
+		r.Notify(acp.MethodCancelRequest, &acp.CancelRequestNotification{RequestID: load.ID})
+		synctest.Wait()
+		resume()
+		for p, code := range map[*acptest.Pending]acp.ErrorCode{load: acp.CodeRequestCancelled, prompt: acp.CodeInvalidRequest} {
+			var e *acp.Error
+			if err := p.Wait(r.t.Context(), nil); !errors.As(err, &e) || e.Code != code {
+				t.Errorf("%s: %v, want code %d", p.Method, err, code)
+			}
+		}
+		r.refused(acp.MethodSessionPrompt, textPrompt(id, "now"), -32002)
+		r.load(id)
+		r.prompt(textPrompt(id, "now"), acp.StopReasonEndTurn)
 	})
 }
