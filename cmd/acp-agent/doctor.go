@@ -99,9 +99,9 @@ func checkModels(cfg *config.Config) []finding {
 		case err != nil:
 			out = append(out, finding{"miss", "key", err.Error()})
 		case key == "":
-			out = append(out, finding{"ok", "key", name + " needs none (" + p.BaseURL + ")"})
+			out = append(out, finding{"ok", "key", name + " needs none (" + p.Address() + ")"})
 		default:
-			out = append(out, finding{"ok", "key", name + " has one (" + p.BaseURL + ")"})
+			out = append(out, finding{"ok", "key", name + " has one (" + p.Address() + ")"})
 		}
 	}
 	ref, err := cfg.ResolveModel()

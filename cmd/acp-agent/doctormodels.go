@@ -66,7 +66,7 @@ func askModels(ctx context.Context, cfg *config.Config, p config.Provider, key s
 	case errors.As(err, &e) && e.Kind == model.KindAuth && use.Provider == p.Name:
 		return finding{"miss", "models", err.Error()}
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return finding{"note", "models", fmt.Sprintf("%s did not say within %s which models it serves (%s): check the network and the proxy", p.Name, askLimit, p.BaseURL)}
+		return finding{"note", "models", fmt.Sprintf("%s did not say within %s which models it serves (%s): check the network and the proxy", p.Name, askLimit, p.Address())}
 	case err != nil:
 		return finding{"note", "models", fmt.Sprintf("%s does not say which models it serves: %v", p.Name, err)}
 	case use.Provider == p.Name && use.Name != "" && !slices.Contains(served, strings.TrimPrefix(use.Name, "models/")):

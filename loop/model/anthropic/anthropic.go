@@ -132,6 +132,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, official: addr.Host == "api.anthropic.com"}
 	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
+	c.end.AddSecret(addr.Secrets...)
 	opts := []option.RequestOption{
 		option.WithoutEnvironmentDefaults(),
 		option.WithBaseURL(addr.Base),

@@ -52,6 +52,7 @@ func Names(ctx context.Context, c Config) ([]string, error) {
 	}
 	end := wire.Endpoint{Name: c.Provider, Host: addr.Host, KeyName: c.KeyName, Now: time.Now}
 	end.AddSecret(c.APIKey)
+	end.AddSecret(addr.Secrets...)
 	header := http.Header{}
 	if c.UserAgent != "" {
 		header.Set("User-Agent", c.UserAgent)

@@ -131,6 +131,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	c := &Client{cfg: cfg, noKey: fixed && cfg.APIKey == ""}
 	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
+	c.end.AddSecret(addr.Secrets...)
 	header := http.Header{}
 	if cfg.APIKey != "" {
 		header.Set("Authorization", "Bearer "+cfg.APIKey)

@@ -407,3 +407,14 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// TestAddressShowsNoSecret: what doctor prints is pasted into reports.
+func TestAddressShowsNoSecret(t *testing.T) {
+	for base, want := range map[string]string{
+		"https://h.example:8443/v1": "https://h.example:8443/v1", "https://user:pass@h.example/v1?key=k#f": "https://h.example/v1", "user:pass@h": "no address", "://": "no address",
+	} {
+		if got := (&Provider{BaseURL: base}).Address(); got != want {
+			t.Errorf("%s is shown as %s, want %s", base, got, want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 )
@@ -32,6 +33,16 @@ type Provider struct {
 	// shown images; 0 and nil: what is known of each.
 	Window int64
 	Images *bool
+}
+
+// Address is the endpoint as it may be shown: without a user, a password and a
+// query, which may hold a key. What is no address is not shown at all.
+func (p *Provider) Address() string {
+	u, err := url.Parse(p.BaseURL)
+	if err != nil || u.Host == "" {
+		return "no address"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // builtin are the providers that need no config, in the order in which a default

@@ -42,10 +42,12 @@ type Endpoint struct {
 // every "k" of a message because a test uses the key "k" would destroy it.
 const minSecret = 8
 
-// AddSecret has s taken out of all messages.
-func (e *Endpoint) AddSecret(s string) {
-	if len(s) >= minSecret {
-		e.secrets = append(e.secrets, s)
+// AddSecret has each of them taken out of all messages.
+func (e *Endpoint) AddSecret(secrets ...string) {
+	for _, s := range secrets {
+		if len(s) >= minSecret {
+			e.secrets = append(e.secrets, s)
+		}
 	}
 }
 
@@ -54,6 +56,9 @@ func (e *Endpoint) AddSecret(s string) {
 type Address struct {
 	Base, Host string
 	Query      url.Values
+	// Secrets are what the address may hold of them: a password, and the values of
+	// the query but for Azure's version.
+	Secrets []string
 }
 
 // ParseAddress checks a base URL. Each suffix is cut off the path once, since
@@ -65,6 +70,14 @@ func ParseAddress(provider, base string, suffixes ...string) (Address, error) {
 		return Address{}, fmt.Errorf("model provider %q: the base URL must be http:// or https:// with a host", provider)
 	}
 	a := Address{Host: u.Host, Query: u.Query()}
+	if password, ok := u.User.Password(); ok {
+		a.Secrets = append(a.Secrets, password)
+	}
+	for name, values := range a.Query {
+		if name != "api-version" {
+			a.Secrets = append(a.Secrets, values...)
+		}
+	}
 	u.RawQuery, u.Fragment = "", ""
 	u.Path = strings.TrimRight(u.Path, "/")
 	for _, s := range suffixes {

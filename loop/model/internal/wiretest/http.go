@@ -181,19 +181,19 @@ func (w *Wire) Statuses(t *testing.T, own []Status) {
 
 // NoSecrets holds that no message has a key in it, whatever a server repeats.
 func (w *Wire) NoSecrets(t *testing.T) {
-	const key, gateway = "own.0123456789abcdef", "gateway-token-value"
-	body := w.Failure("Incorrect API key: " + key + " (Authorization: Bearer " + key + ", X-Gateway: " + gateway + ", also sk-proj-AbCdEf123456, sk-ant-api03-AbCdEf123456 and sk-abc***wxyz)")
+	const key, gateway, query, password = "own.0123456789abcdef", "gateway-token-value", "query-token-value", "password-value"
+	body := w.Failure("Incorrect API key: " + key + " (Authorization: Bearer " + key + ", X-Gateway: " + gateway + ", ?token=" + query + ", user:" + password + ", also sk-proj-AbCdEf123456, sk-ant-api03-AbCdEf123456 and sk-abc***wxyz)")
 	for _, status := range []int{200, 401, 500} {
 		url := Server(t, func(rw http.ResponseWriter, _ *http.Request) {
 			rw.WriteHeader(status)
 			_, _ = io.WriteString(rw, body)
 		})
-		c := w.client(t, Setup{Provider: "p", BaseURL: url + "?token=" + gateway, APIKey: key, Headers: map[string]string{"X-Gateway": gateway}})
+		c := w.client(t, Setup{Provider: "p", BaseURL: strings.Replace(url, "://", "://user:"+password+"@", 1) + "?token=" + query, APIKey: key, Headers: map[string]string{"X-Gateway": gateway}})
 		r := Collect(c.Stream(t.Context(), w.Hello()))
 		if r.Err == nil {
 			t.Fatalf("status %d: no failure", status)
 		}
-		for _, secret := range []string{key, gateway, "AbCdEf", "wxyz"} {
+		for _, secret := range []string{key, gateway, query, password, "AbCdEf", "wxyz"} {
 			if strings.Contains(r.Err.Error(), secret) {
 				t.Errorf("status %d: the message holds %q: %s", status, secret, r.Err)
 			}
