@@ -117,6 +117,8 @@ type Call struct {
 	StopHookActive bool
 	// LastAssistantMessage is nil when the turn produced no text.
 	LastAssistantMessage *string
+	// Jobs are the commands that run in the background at a Stop.
+	Jobs []BackgroundJob
 	// Trigger is manual or auto (compaction); Instructions what the person gave
 	// with it; Summary PostCompact's.
 	Trigger, Instructions, Summary string
@@ -126,9 +128,9 @@ type Call struct {
 	// mcp_server_name, message, mode, url, elicitation_id, requested_schema, its
 	// result action and content; StopFailure error,
 	// error_details; InstructionsLoaded file_path, memory_type, load_reason;
-	// CwdChanged old_cwd, new_cwd; FileChanged file_path, event; ConfigChange source, file_path; ModelSwitch
-	// from_model, to_model, requested_model, source; …). A dialect picks the ones
-	// that its event has.
+	// CwdChanged old_cwd, new_cwd; FileChanged file_path, event; ConfigChange
+	// source, file_path; ModelSwitch from_model, to_model, requested_model, source;
+	// …). A dialect picks the ones that its event has.
 	Fields map[string]any
 	// AgentID and AgentType are set inside a subagent.
 	AgentID, AgentType string
@@ -137,6 +139,10 @@ type Call struct {
 	// none.
 	TranscriptPath func(dialect string) string
 }
+
+// BackgroundJob is a command in the background: its id, its command line, and what
+// it does in the model's words, which may be empty.
+type BackgroundJob struct{ ID, Command, Description string }
 
 // Tool is a tool call in the agent's own names and arguments.
 type Tool struct {

@@ -112,6 +112,20 @@ func TestStopReasonsOfSeveralHooksAreSeveralBlocks(t *testing.T) {
 	})
 }
 
+// Stop hooks are told what runs in the background.
+func TestStopHearsOfJobs(t *testing.T) {
+	r := newRig(t, nil, text("done"))
+	r.cfg.Jobs = func() []hooks.BackgroundJob { return []hooks.BackgroundJob{{ID: "job-1"}} }
+	var got []hooks.BackgroundJob
+	r.hooks.on[hooks.Stop] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+		got = c.Jobs
+		return &hooks.Outcome{}
+	}
+	if _, err := r.prompt("go"); err != nil || len(got) != 1 || got[0].ID != "job-1" {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
 func TestStopCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		streams := make([]stream, 20)

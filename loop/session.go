@@ -108,6 +108,9 @@ type Config struct {
 	Effort   string
 	Tools    *tool.Registry
 	Hooks    hooks.Engine // optional
+	// Jobs are the commands that run in the background now, for stop hooks;
+	// optional.
+	Jobs func() []hooks.BackgroundJob
 	// Trust asks about hooks that are held back; optional.
 	Trust Trust
 	// Reload returns the hooks anew when their files have changed since, with

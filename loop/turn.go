@@ -406,6 +406,9 @@ func (t *turn) stop() (*session.EndReason, error) {
 		return nil, err
 	}
 	call := &hooks.Call{Event: hooks.Stop, StopHookActive: st.Continuations > 0}
+	if s.cfg.Jobs != nil {
+		call.Jobs = s.cfg.Jobs()
+	}
 	if st.HasText {
 		text := st.LastText
 		call.LastAssistantMessage = &text

@@ -16,6 +16,7 @@ import (
 	"acp-agent/hooks/claudecode"
 	"acp-agent/hooks/codex"
 	"acp-agent/loop"
+	"acp-agent/loop/tool/shell"
 	"acp-agent/session"
 )
 
@@ -173,6 +174,15 @@ func (w *wiring) forgetHookFiles(id string) error {
 }
 
 func (s *sessionHooks) close() { s.set.Close() }
+
+// jobs are the commands that run in the background, as hooks are told of them.
+func jobs(sh *shell.Shell) []hooks.BackgroundJob {
+	var out []hooks.BackgroundJob
+	for _, j := range sh.Running() {
+		out = append(out, hooks.BackgroundJob(j))
+	}
+	return out
+}
 
 // transcriber makes the transcript of a session in a dialect's format.
 func transcriber(dialect string, m hooks.TranscriptMeta) hooks.Transcriber {

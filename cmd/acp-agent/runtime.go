@@ -247,6 +247,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	if hs != nil {
 		hs.into(&cfg)
 		cfg.EnvFile = w.envFile(h.ID)
+		cfg.Jobs = func() []hooks.BackgroundJob { return jobs(sh) }
 	}
 	cfg.OnClose = func() {
 		if servers != nil {

@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"cmp"
 	"strconv"
 
 	"acp-agent/hooks"
@@ -175,8 +176,8 @@ func eventMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {
 		if c.LastAssistantMessage != nil {
 			w.Str("last_assistant_message", *c.LastAssistantMessage)
 		}
-		listField(w, c, "background_tasks")
-		listField(w, c, "session_crons")
+		w.Raw("background_tasks", backgroundTasks(c.Jobs))
+		w.Raw("session_crons", []byte("[]"))
 	case hooks.StopFailure:
 		if c.LastAssistantMessage != nil {
 			w.Str("last_assistant_message", *c.LastAssistantMessage)
@@ -193,12 +194,33 @@ func typed(c *hooks.Call) string {
 	return c.Prompt
 }
 
-func listField(w *hooks.ObjectWriter, c *hooks.Call, name string) {
-	if v, ok := c.Fields[name]; ok {
-		w.Value(name, v)
-	} else {
-		w.Raw(name, []byte("[]"))
+// backgroundTasks are the jobs as the vendor lists them (Claude Code sdk.d.ts,
+// BackgroundTaskSummary).
+func backgroundTasks(jobs []hooks.BackgroundJob) []byte {
+	list := []byte{'['}
+	for i, j := range jobs {
+		if i > 0 {
+			list = append(list, ',')
+		}
+		w := hooks.NewObject(list)
+		w.Str("id", j.ID)
+		w.Str("type", "shell")
+		w.Str("status", "running")
+		w.Str("description", clip(cmp.Or(j.Description, j.Command)))
+		w.Str("command", clip(j.Command))
+		list = w.Close()
 	}
+	return append(list, ']')
+}
+
+// clip keeps the first 1,000 characters of a text and says how many are left out.
+func clip(s string) string {
+	const limit = 1000
+	r := []rune(s)
+	if len(r) <= limit {
+		return s
+	}
+	return string(r[:limit]) + "… [+" + itoa(len(r)-limit) + " chars]"
 }
 
 func toolMembers(w *hooks.ObjectWriter, ev hooks.Event, c *hooks.Call) {

@@ -44,6 +44,9 @@ func payloadCalls() []payloadCall {
 	toolPayloads(add)
 	add("Stop", hooks.Stop, func(c *hooks.Call) { c.StopHookActive, c.LastAssistantMessage = true, ptr("done") })
 	add("Stop without text", hooks.Stop, nil)
+	add("Stop with jobs", hooks.Stop, func(c *hooks.Call) {
+		c.Jobs = []hooks.BackgroundJob{{ID: "job-1", Command: "npm run dev", Description: "Serves it"}, {ID: "job-3", Command: strings.Repeat("é", 1003)}}
+	})
 	add("SubagentStop", hooks.SubagentStop, func(c *hooks.Call) {
 		c.AgentID, c.AgentType = "A", "explorer"
 		c.Fields = map[string]any{"agent_transcript_path": "/t/a.jsonl"}

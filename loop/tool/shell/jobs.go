@@ -23,10 +23,14 @@ const (
 	defaultWait = 30 * time.Second
 )
 
+// Job is a command in the background: its id, its command line, and what it does in
+// the model's words, which may be empty.
+type Job struct{ ID, Command, Description string }
+
 // job is a command in the background. Its output is stdout and stderr together,
 // in the order in which they came.
 type job struct {
-	id     string
+	Job
 	out    *capture
 	cancel context.CancelFunc
 	done   chan struct{} // closed when exit and err are set
@@ -64,7 +68,7 @@ type jobs struct {
 	closed   bool
 }
 
-func (js *jobs) start(c command, spill func() (*os.File, error)) (*job, string) {
+func (js *jobs) start(c command, what Job, spill func() (*os.File, error)) (*job, string) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	if js.closed {
@@ -76,15 +80,16 @@ func (js *jobs) start(c command, spill func() (*os.File, error)) (*job, string) 
 	js.last++
 	js.active++
 	ctx, cancel := context.WithCancel(context.Background()) // the session's end cancels it, not the turn's
-	j := &job{id: "job-" + strconv.Itoa(js.last), out: &capture{spill: spill}, cancel: cancel, done: make(chan struct{})}
-	js.byID[j.id] = j
+	what.ID = "job-" + strconv.Itoa(js.last)
+	j := &job{Job: what, out: &capture{spill: spill}, cancel: cancel, done: make(chan struct{})}
+	js.byID[j.ID] = j
 	c.stdout, c.stderr = j.out, j.out
 	js.running.Go(func() {
 		defer cancel()
 		j.exit, j.err = run(ctx, c)
 		j.out.close()
 		close(j.done)
-		js.finish(j.id)
+		js.finish(j.ID)
 	})
 	return j, ""
 }
@@ -99,6 +104,20 @@ func (js *jobs) finish(id string) {
 		delete(js.byID, js.finished[0])
 		js.finished = js.finished[1:]
 	}
+}
+
+// Running are the jobs that have not ended, in the order of their start.
+func (s *Shell) Running() []Job {
+	js := &s.jobs
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	var out []Job
+	for n := 1; js.active > 0 && n <= js.last; n++ {
+		if j := js.byID["job-"+strconv.Itoa(n)]; j != nil && j.status() == "running" {
+			out = append(out, j.Job)
+		}
+	}
+	return out
 }
 
 func (js *jobs) get(id string) (*job, string) {
@@ -120,14 +139,14 @@ func (js *jobs) close() {
 	js.running.Wait()
 }
 
-func (b *bash) background(env *tool.Env, c command) tool.Result {
-	j, fault := b.jobs.start(c, func() (*os.File, error) { return b.spills.file("job") })
+func (b *bash) background(env *tool.Env, c command, what Job) tool.Result {
+	j, fault := b.jobs.start(c, what, func() (*os.File, error) { return b.spills.file("job") })
 	if j == nil {
 		return tool.Fail(fault)
 	}
-	text := "Started " + j.id + " in the background. Read its output with job_output."
+	text := "Started " + j.ID + " in the background. Read its output with job_output."
 	r := tool.Text(text)
-	r.Meta.Response, _ = json.Marshal(bashResponse{Stdout: text, JobID: j.id}) // always encodes
+	r.Meta.Response, _ = json.Marshal(bashResponse{Stdout: text, JobID: j.ID}) // always encodes
 	return r
 }
 

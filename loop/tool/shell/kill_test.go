@@ -134,6 +134,9 @@ func TestJobs(t *testing.T) {
 	if got := jobCall(t, t.Context(), out, "job_id", "job-2", "wait", true, "timeout_ms", 1); got != "(no new output)\n[status: running]" {
 		t.Errorf("got %q", got)
 	}
+	if got := s.Running(); len(got) != 1 || got[0].ID != "job-2" || !strings.HasSuffix(got[0].Command, "echo never") {
+		t.Errorf("running: %+v", got)
+	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got := jobCall(t, ctx, out, "job_id", "job-2", "wait", true); got != "[cancelled]" {
@@ -144,6 +147,9 @@ func TestJobs(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	gone()
+	if got := s.Running(); len(got) != 0 {
+		t.Errorf("still running: %+v", got)
+	}
 	for _, tl := range []tool.Tool{out, kill} {
 		if got := jobCall(t, t.Context(), tl, "job_id", "job-9"); got != `There is no job "job-9" in this session.` {
 			t.Errorf("got %q", got)

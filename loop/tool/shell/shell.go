@@ -158,7 +158,7 @@ func (b *bash) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (t
 	}
 	c := command{path: path, args: []string{"-c", a.Command}, env: environ(env.Environ), dir: dir}
 	if a.Background {
-		return b.background(env, c), nil
+		return b.background(env, c, Job{Command: a.Command, Description: a.Description}), nil
 	}
 	c.timeout = timeout
 	if env.Terminal != nil && !b.mute.Load() {
