@@ -2,6 +2,8 @@ package snapshots
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -263,6 +265,18 @@ func TestGuards(t *testing.T) {
 	}
 	if _, err := Find(orphan); err == nil || !strings.Contains(err.Error(), "is no scenario") {
 		t.Errorf("an orphan folder passes: %v", err)
+	}
+}
+
+// A run that is ended tells of no scenario as failed.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out strings.Builder
+	dir := newScenario(t, map[string]string{inputFile: onePrompt, logFile: bareScript})
+	rep, err := Run(ctx, Options{Dirs: []string{dir}, Agent: []string{os.Args[0], "fake-agent", "good"}, Out: &out})
+	if !errors.Is(err, context.Canceled) || out.Len() > 0 || len(rep.Results) != 1 {
+		t.Errorf("%v, %d results, told %q", err, len(rep.Results), out.String())
 	}
 }
 

@@ -160,11 +160,16 @@ func Run(ctx context.Context, o Options) (Report, error) {
 		wg.Go(func() {
 			slots <- struct{}{}
 			defer func() { <-slots }()
+			if ctx.Err() != nil {
+				return
+			}
 			res := r.scenario(ctx, dir)
 			mu.Lock()
 			defer mu.Unlock()
 			rep.Results[i] = res
-			r.tell(&res)
+			if ctx.Err() == nil { // what an end of the run has cut is no failure
+				r.tell(&res)
+			}
 		})
 	}
 	wg.Wait()

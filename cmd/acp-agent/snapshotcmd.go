@@ -120,6 +120,9 @@ func (f *snapshotFlags) options(a *app) (snapshots.Options, error) {
 
 func (a *app) snapshots(ctx context.Context, run func(context.Context, snapshots.Options) (snapshots.Report, error), o snapshots.Options) error {
 	rep, err := run(ctx, o)
+	if ctx.Err() != nil {
+		return &config.Error{What: "snapshot: interrupted before all scenarios had run", Do: "run it again", Err: err}
+	}
 	if err != nil {
 		return &config.Error{What: "snapshot: " + err.Error(), Do: "see `acp-agent snapshot --help`", Err: err}
 	}
