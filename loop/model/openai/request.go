@@ -275,9 +275,8 @@ func (w *writer) content(ps []part) {
 	case len(ps) == 0:
 		w.Raw(`""`)
 		return
-	case len(ps) == 1 && ps[0].image == "",
-		w.terms.has(flat) && !slices.ContainsFunc(ps, func(p part) bool { return p.image != "" }):
-		w.Str(joinText(ps))
+	case len(ps) == 1 && ps[0].image == "":
+		w.Str(ps[0].text)
 		return
 	}
 	for i, p := range ps {
@@ -308,9 +307,28 @@ func (w *writer) userMessage(ps []part) {
 		w.waiting = append(w.waiting, ps...)
 		return
 	}
-	w.open("user")
-	w.content(ps)
-	w.Raw(`}`)
+	w.users(ps)
+}
+
+// users writes parts as a user's message; where a server takes strings alone, a text
+// each as a message of its own: nothing that a person or a hook said is joined.
+func (w *writer) users(ps []part) {
+	apart := w.terms.has(flat) && !slices.ContainsFunc(ps, func(p part) bool { return p.image != "" })
+	for first := true; first || len(ps) > 0; first = false {
+		next := ps
+		if apart && len(ps) > 1 {
+			next = ps[:1]
+		}
+		ps = ps[len(next):]
+		if w.terms.has(alternate) && (!first || w.last == "tool") {
+			w.open("assistant")
+			w.Str(noAnswer)
+			w.Raw(`}`)
+		}
+		w.open("user")
+		w.content(next)
+		w.Raw(`}`)
+	}
 }
 
 func (w *writer) flushWaiting() {
@@ -319,14 +337,7 @@ func (w *writer) flushWaiting() {
 		return
 	}
 	w.waiting = nil
-	if w.last == "tool" {
-		w.open("assistant")
-		w.Str(noAnswer)
-		w.Raw(`}`)
-	}
-	w.open("user")
-	w.content(ps)
-	w.Raw(`}`)
+	w.users(ps)
 }
 
 // assistant writes what a model said. Content is null for who asks for it alone:

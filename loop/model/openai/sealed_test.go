@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -132,7 +133,7 @@ func TestTerms(t *testing.T) {
 		{"a refusal in a stream", "m", "", 200, "event: error\ndata: {\"error\":{\"message\":\"Error rendering prompt with jinja template: Conversation roles must alternate user/assistant/user/assistant/...\"}}\n\n", `{"role":"user","content":"hook"}`, `{"type":"text","text":"hook 2"}]}]}`},
 		{"DeepSeek's thinking elsewhere", "deepseek-x", DialectDeepSeek, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","thinking"],"msg":"Extra inputs are not permitted"}]}`, `"thinking":{"type":"enabled"}`, ""},
 		{"DeepSeek's reasoning elsewhere", "deepseek-x", DialectDeepSeek, 400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported"}`, `"reasoning_content":"thought"`, ""},
-		{"a server without parts", "m", "", 400, `{"error":{"message":"'messages.0.content' : value must be a string"}}`, `"content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"}]`, `{"role":"user","content":"q1\nq2"}`},
+		{"a server without parts", "m", "", 400, `{"error":{"message":"'messages.0.content' : value must be a string"}}`, `"content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"}]`, `{"role":"user","content":"q1"},{"role":"user","content":"q2"},{"role":"user","content":"q"},`},
 		{"an unnamed refusal", "kimi-x", "", 400, `{"error":{"message":"Bad request"}}`, `"reasoning_content":"thought"`, ""},
 		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
 		{"Ollama's", "m", "", 400, `{"error":{"message":"\"m\" does not support thinking"}}`, `"reasoning_effort":"high"`, ""},
@@ -184,6 +185,25 @@ func TestTerms(t *testing.T) {
 				t.Error("a refusal that stays is no failure")
 			}
 		})
+	}
+}
+
+// TestNothingIsJoined: a server that takes neither parts nor two messages of a user
+// in a row is still given each text as it is.
+func TestNothingIsJoined(t *testing.T) {
+	c := client(t, Config{Provider: "local", BaseURL: "http://127.0.0.1:1"})
+	req := &model.Request{
+		Head:     session.RequestHead{Config: session.Params{Model: "m"}},
+		Messages: []session.Message{wiretest.User("a", "b"), wiretest.User("c"), wiretest.Assistant("local", "m", session.Text("x")), wiretest.User(" d\n")},
+	}
+	body, err := c.write(req, flat|alternate, new(written))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const none = `{"role":"assistant","content":"(no answer)"},`
+	want := `[{"role":"user","content":"a"},` + none + `{"role":"user","content":"b"},` + none + `{"role":"user","content":"c"},{"role":"assistant","content":"x"},{"role":"user","content":" d\n"}]}`
+	if got := string(bytes.Join(body, nil)); !strings.Contains(got, want) {
+		t.Errorf("got %s", got)
 	}
 }
 

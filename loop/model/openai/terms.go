@@ -39,8 +39,7 @@ const (
 	// Mistral's own endpoint does behind results (aaif-goose/goose#5998,
 	// mistralai/mistral-vibe#1006).
 	alternate
-	// flat: content of texts alone is one string, a line end between two (servers
-	// that know no parts).
+	// flat: content is one string (servers that know no parts).
 	flat
 	// askedReasoning: each message with calls has reasoning_content (Moonshot,
 	// mastra-ai/mastra#12592; DeepSeek's models behind gateways).
