@@ -1,8 +1,12 @@
 package agent
 
 import (
+	"context"
+	"fmt"
 	"strings"
 	"testing"
+
+	"acp-agent/acp"
 )
 
 func TestSplitCommand(t *testing.T) {
@@ -74,4 +78,13 @@ func FuzzLineRange(f *testing.F) {
 			t.Fatalf("%q is %d to %d", s, from, to)
 		}
 	})
+}
+
+// TestCancelledSetting: a request that its client takes back, or that the end of
+// the connection ends, is no fault of the agent's.
+func TestCancelledSetting(t *testing.T) {
+	err := new(live).setError(fmt.Errorf("noting the mode: %w", context.Canceled))
+	if e := acp.ToError(err); e.Code != int(acp.CodeRequestCancelled) {
+		t.Errorf("it is answered with %d: %v", e.Code, e)
+	}
 }

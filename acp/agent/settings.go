@@ -220,6 +220,8 @@ func (l *live) setError(err error) error {
 		return acp.SessionNotFound(l.ID())
 	case errors.As(err, &refused):
 		return acp.InvalidRequest("a hook refused the change: " + refused.Reason)
+	case errors.Is(err, context.Canceled): // by the client, or with the connection: no fault of the agent's
+		return acp.RequestCancelled()
 	}
 	return acp.InternalError(err.Error())
 }
