@@ -243,8 +243,11 @@ func toolEntry(data *value) entry {
 
 func hookLine(dialect string, data *value) string {
 	decision := data.text("decision")
-	if decision == "deny" {
+	switch decision {
+	case "deny":
 		decision = "block" // the reference has one word for both
+	case "error", "timeout":
+		decision = "pass" // and none for a hook that has failed
 	}
 	return fmt.Sprintf("%s %s: %s, exit %s, stderr %q", dialect, data.text("point"), decision, data.get("exitCode"), data.text("stderrSummary"))
 }

@@ -190,6 +190,10 @@ func referenceCases() map[string]referenceCase {
 				codexHooksFile:  commandHook("Stop", "", "[ -f .b ] && exit 0; touch .b; echo B >&2; exit 2"),
 			},
 		},
+		"a hook that fails": {
+			r:         newRecording().prompt("go").user("go", "").says("1").hook("claude-code", "Stop", "pass", 1, "oops").end("completed", "end_turn"),
+			workspace: map[string]string{claudeHooksFile: commandHook("Stop", "", "echo oops >&2; exit 1")},
+		},
 		"two reasons of one dialect": {
 			r: newRecording().prompt("go").user("go", "").says("1").hook("claude-code", "Stop", "block", 2, "A").hook("claude-code", "Stop", "block", 2, "B").
 				user("A\n\nB", "hooks-claude-code").says("2").hook("claude-code", "Stop", "pass", 0, "").hook("claude-code", "Stop", "pass", 0, "").end("completed", "end_turn"),
