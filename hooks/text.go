@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"acp-agent/internal/lossy"
 )
 
 // StreamText is the text of a stream (stderr, plain stdout) as it goes to the
@@ -25,13 +27,8 @@ func StreamText(b []byte) string {
 	return ValidText(b)
 }
 
-// ValidText decodes bytes as UTF-8, each byte that is not becoming U+FFFD.
-func ValidText(b []byte) string {
-	if utf8.Valid(b) {
-		return string(b)
-	}
-	return string([]rune(string(b)))
-}
+// ValidText decodes bytes as UTF-8; what is not becomes U+FFFD, as both vendors have it.
+func ValidText(b []byte) string { return lossy.Text(b) }
 
 // Visible returns the text with all that a screen would not show as it is
 // written out: control characters, also those that move the cursor, marks that

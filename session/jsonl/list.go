@@ -47,7 +47,7 @@ func (s *Store) List(ctx context.Context) ([]session.Info, error) {
 	var space []byte
 	for _, e := range entries {
 		id, ok := strings.CutSuffix(e.Name(), suffix)
-		if !ok || !safeID(id) || e.IsDir() {
+		if !ok || !safeID(id) || e.Type()&^fs.ModeSymlink != 0 { // opening a pipe would wait for a writer
 			continue
 		}
 		if err := ctx.Err(); err != nil {

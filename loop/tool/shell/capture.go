@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"acp-agent/internal/lossy"
 )
 
 const (
@@ -193,7 +195,7 @@ func cutRune(p []byte) int {
 }
 
 // valid is p as text; bytes that are not UTF-8 become U+FFFD.
-func valid(p []byte) string { return strings.ToValidUTF8(string(p), "\uFFFD") }
+func valid(p []byte) string { return lossy.Text(p) }
 
 // line ends s with a line break unless it is empty.
 func line(s string) string {
