@@ -43,7 +43,8 @@ func mild(data []byte) {
 	}
 }
 
-// escaped reads the \uXXXX that data begins with; -1 where it begins otherwise.
+// escaped reads the escape, \u and four hexadecimal digits, that data begins with;
+// -1 where it begins otherwise.
 func escaped(data []byte) rune {
 	if len(data) < 6 || data[0] != '\\' || data[1] != 'u' {
 		return -1
