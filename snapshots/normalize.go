@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // normaliser replaces what differs from run to run by tokens that do not:
@@ -24,10 +25,14 @@ type normaliser struct {
 type spelling struct{ path, token string }
 
 var (
-	uuidPattern    = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
-	digestPattern  = regexp.MustCompile(`sha256:[0-9a-f]{64}`)
-	rolloutPattern = regexp.MustCompile(`\d{4}/\d{2}/\d{2}/rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}`)
-	notNamePart    = regexp.MustCompile(`[^A-Za-z0-9]`)
+	uuidPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
+	})
+	digestPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`sha256:[0-9a-f]{64}`) })
+	rolloutPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\d{4}/\d{2}/\d{2}/rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}`)
+	})
+	notNamePart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^A-Za-z0-9]`) })
 )
 
 // zeroTime is a time that every reader of the log still accepts.
@@ -53,7 +58,7 @@ func newNormaliser(p place) *normaliser {
 			n.roots = append(n.roots, spelling{"/private" + s.path, s.token})
 		}
 		// Claude Code folds a project's path into a directory name.
-		n.roots = append(n.roots, spelling{notNamePart.ReplaceAllString(s.path, "-"), strings.TrimSuffix(s.token, "}}") + ":folded}}"})
+		n.roots = append(n.roots, spelling{notNamePart().ReplaceAllString(s.path, "-"), strings.TrimSuffix(s.token, "}}") + ":folded}}"})
 		if back := strings.ReplaceAll(s.path, "/", `\`); back != s.path {
 			n.roots = append(n.roots, spelling{back, s.token})
 		}
@@ -80,14 +85,14 @@ func (n *normaliser) scrub(s, kind string) string {
 		s = strings.ReplaceAll(s, r.path, r.token)
 	}
 	// Codex names a transcript by the time at which its session began.
-	s = rolloutPattern.ReplaceAllString(s, "{{date}}/rollout-{{time}}")
+	s = rolloutPattern().ReplaceAllString(s, "{{date}}/rollout-{{time}}")
 	for id, t := range n.tokens {
 		if len(id) >= 8 {
 			s = strings.ReplaceAll(s, id, t)
 		}
 	}
-	s = uuidPattern.ReplaceAllStringFunc(s, func(id string) string { return n.token(kind, strings.ToLower(id)) })
-	return digestPattern.ReplaceAllStringFunc(s, func(d string) string { return n.token("digest", d) })
+	s = uuidPattern().ReplaceAllStringFunc(s, func(id string) string { return n.token(kind, strings.ToLower(id)) })
+	return digestPattern().ReplaceAllStringFunc(s, func(d string) string { return n.token("digest", d) })
 }
 
 // walk normalises a value in place. key is the member it stands under.

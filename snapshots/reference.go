@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Why this project does otherwise than the reference system (deepseek-harness
@@ -262,7 +263,7 @@ func endKind(kind string) string {
 	return kind
 }
 
-var numberedLine = regexp.MustCompile(`(?m)^\d+: (.*)$`)
+var numberedLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^\d+: (.*)$`) })
 
 // essentialLines returns what of a reference tool result every result must
 // carry, however it is worded: a file's lines, a command's output, a hook's
@@ -271,7 +272,7 @@ func essentialLines(text string) []string {
 	switch {
 	case strings.HasPrefix(text, "<path>"):
 		var out []string
-		for _, m := range numberedLine.FindAllStringSubmatch(text, -1) {
+		for _, m := range numberedLine().FindAllStringSubmatch(text, -1) {
 			out = append(out, m[1])
 		}
 		return out

@@ -302,11 +302,11 @@ func rank(name string) int {
 	return 1
 }
 
-var idToken = regexp.MustCompile(`^"\{\{[a-z]+:[0-9]+\}\}"$`)
+var idToken = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^"\{\{[a-z]+:[0-9]+\}\}"$`) })
 
 // moved is 1 for an id that is another one only because of its number.
 func (d Difference) moved() int {
-	if idToken.MatchString(d.Want) && idToken.MatchString(d.Got) {
+	if idToken().MatchString(d.Want) && idToken().MatchString(d.Got) {
 		return 1
 	}
 	return 0

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // The files of a scenario folder.
@@ -29,7 +30,7 @@ const (
 )
 
 // laterLog matches the logs of a scenario's second session and the next.
-var laterLog = regexp.MustCompile(`^session\.[1-9][0-9]*\.jsonl$`)
+var laterLog = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^session\.[1-9][0-9]*\.jsonl$`) })
 
 // Scenario is a loaded scenario folder.
 type Scenario struct {
@@ -91,7 +92,7 @@ func isExpectation(name string) bool {
 	case logFile, wireFile, requestsFile, changesFile, systemFile, schemasFile:
 		return true
 	}
-	return laterLog.MatchString(name)
+	return laterLog().MatchString(name)
 }
 
 // isReference reads the header's version: the reference system writes 0, this

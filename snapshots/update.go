@@ -106,7 +106,7 @@ func (r *runner) replayed(ctx context.Context, s *Scenario, live *got) (*got, er
 }
 
 func isLog(name string) bool {
-	return name == logFile || laterLog.MatchString(name)
+	return name == logFile || laterLog().MatchString(name)
 }
 
 // sameRun compares what the model streamed and how the tools answered in two

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"acp-agent/acp"
 	"acp-agent/loop"
@@ -224,7 +225,7 @@ func Expand(dirs []string, text string) (c loop.Typed, prompt string, ok bool, e
 }
 
 // placeholder stands in a command file for what was typed after the name.
-var placeholder = regexp.MustCompile(`\$(ARGUMENTS|[1-9])`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(ARGUMENTS|[1-9])`) })
 
 // expand fills in a command file's prompt: $ARGUMENTS is what was typed after the
 // name, $1 to $9 are its words. Where it has none of them, what was typed follows
@@ -232,7 +233,7 @@ var placeholder = regexp.MustCompile(`\$(ARGUMENTS|[1-9])`)
 func expand(body, args string) string {
 	words := strings.Fields(args)
 	found := false
-	out := placeholder.ReplaceAllStringFunc(body, func(p string) string {
+	out := placeholder().ReplaceAllStringFunc(body, func(p string) string {
 		found = true
 		if p == "$ARGUMENTS" {
 			return args

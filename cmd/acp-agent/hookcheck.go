@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"acp-agent/hooks"
@@ -291,13 +292,13 @@ func (a *app) noHooks(set *hooks.Set, event string) error {
 }
 
 // claudeVariable finds variables of Claude Code in a command.
-var claudeVariable = regexp.MustCompile(`\$\{?(CLAUDE_[A-Z_]+)`)
+var claudeVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{?(CLAUDE_[A-Z_]+)`) })
 
 // unset names the variables in a command that people expect of Claude Code and
 // that no hook has ever had (public configs).
 func unset(command string) []string {
 	var out []string
-	for _, m := range claudeVariable.FindAllStringSubmatch(command, -1) {
+	for _, m := range claudeVariable().FindAllStringSubmatch(command, -1) {
 		switch name := m[1]; {
 		case strings.HasPrefix(name, "CLAUDE_CODE_"), strings.HasPrefix(name, "CLAUDE_PLUGIN_"), slices.Contains(out, name):
 		case slices.Contains([]string{"CLAUDE_PROJECT_DIR", "CLAUDE_ENV_FILE", "CLAUDE_EFFORT", "CLAUDE_PID", "CLAUDE_CONFIG_DIR"}, name):

@@ -244,6 +244,7 @@ func checkFile(t *testing.T, pkg, file string) {
 		return
 	}
 	checkLength(t, pkg, fset, f)
+	checkStart(t, fset, f)
 	ast.Inspect(f, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
 		if !ok {
@@ -258,6 +259,27 @@ func checkFile(t *testing.T, pkg, file string) {
 		}
 		return true
 	})
+}
+
+// checkStart holds that no regular expression is compiled when the program starts:
+// each is when it is first needed.
+func checkStart(t *testing.T, fset *token.FileSet, f *ast.File) {
+	t.Helper()
+	if strings.HasSuffix(fset.Position(f.FileStart).Filename, "_test.go") {
+		return
+	}
+	for _, d := range f.Decls {
+		if g, ok := d.(*ast.GenDecl); ok {
+			ast.Inspect(g, func(n ast.Node) bool {
+				sel, ok := n.(*ast.SelectorExpr)
+				if ok && sel.Sel.Name == "MustCompile" {
+					t.Errorf("%s compiles at the start of the program: use sync.OnceValue", fset.Position(n.Pos()))
+				}
+				_, later := n.(*ast.FuncLit)
+				return !later
+			})
+		}
+	}
 }
 
 func checkLength(t *testing.T, pkg string, fset *token.FileSet, f *ast.File) {
@@ -290,6 +312,7 @@ func checkTest(t *testing.T, pkg, file string) {
 		t.Fatal(err)
 	}
 	checkLength(t, pkg, fset, f)
+	checkStart(t, fset, f)
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"regexp"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -21,13 +22,13 @@ type CommandFile struct {
 	Name, Path string
 }
 
-var frontMatter = regexp.MustCompile(`^---[ \t]*\n((?s:.*?)\n)??---[ \t]*(?:\n|$)`)
+var frontMatter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^---[ \t]*\n((?s:.*?)\n)??---[ \t]*(?:\n|$)`) })
 
 // frontHooks returns the hooks of a command file's front matter as a settings
 // file would have them, nil where there are none.
 func frontHooks(data []byte) ([]byte, error) {
 	data = bytes.ReplaceAll(bytes.TrimPrefix(data, byteOrderMark), []byte("\r\n"), []byte("\n"))
-	m := frontMatter.FindSubmatch(data)
+	m := frontMatter().FindSubmatch(data)
 	if m == nil || !bytes.Contains(m[1], []byte("hooks")) {
 		return nil, nil
 	}

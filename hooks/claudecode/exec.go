@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"acp-agent/hooks"
@@ -41,7 +42,7 @@ func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 		}
 		for _, a := range append([]string{h.Command}, h.Args...) {
 			a = substitute(a, values)
-			if name := unknownOption.FindString(a); name != "" {
+			if name := unknownOption().FindString(a); name != "" {
 				return nil, fmt.Errorf("%s has no value: the plugin's options are pluginConfigs in your settings", name)
 			}
 			p.Argv = append(p.Argv, a)
@@ -89,7 +90,7 @@ func options(x *ext) map[string]string {
 }
 
 // unknownOption finds an option that has not been replaced.
-var unknownOption = regexp.MustCompile(`\$\{user_config\.[^}]*\}`)
+var unknownOption = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{user_config\.[^}]*\}`) })
 
 func substitute(s string, values map[string]string) string {
 	for k, v := range values {
@@ -124,14 +125,16 @@ func shellCommand(shell, command string, env hooks.Environ) ([]string, error) {
 	return []string{sh, "-c", command}, nil
 }
 
-var placeholder = regexp.MustCompile(`\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{(CLAUDE_PROJECT_DIR|CLAUDE_PLUGIN_ROOT|CLAUDE_PLUGIN_DATA)\}`)
+})
 
 // powershell runs the command in PowerShell, where the placeholders are spelt
 // otherwise (Claude Code hooks reference, execution).
 func powershell(command string, env hooks.Environ) ([]string, error) {
 	for _, name := range []string{"pwsh", "powershell"} {
 		if path, ok := env.LookPath(name); ok {
-			command = placeholder.ReplaceAllString(command, "${env:$1}")
+			command = placeholder().ReplaceAllString(command, "${env:$1}")
 			return []string{path, "-NoProfile", "-NonInteractive", "-Command", command}, nil
 		}
 	}

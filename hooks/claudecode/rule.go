@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"mvdan.cc/sh/v3/syntax"
@@ -27,12 +28,12 @@ type rule struct {
 	beyondName bool
 }
 
-var ruleForm = regexp.MustCompile(`^([A-Za-z0-9_*-]+)(?:\((.*)\))?$`)
+var ruleForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([A-Za-z0-9_*-]+)(?:\((.*)\))?$`) })
 
 // parseRule reads a rule. Several joined by | are not one (public configs).
 func parseRule(text string) (*rule, error) {
 	s := strings.TrimSpace(text)
-	m := ruleForm.FindStringSubmatch(s)
+	m := ruleForm().FindStringSubmatch(s)
 	joined := strings.Contains(s, ")|") || strings.Contains(s, ") |") || strings.Contains(s, ":*|")
 	if m == nil || joined || !balanced(m[2]) {
 		return nil, fmt.Errorf("%q is not one permission rule such as Bash(git commit:*)", text)

@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"acp-agent/hooks"
 )
@@ -61,13 +62,15 @@ func (d *Dialect) post(ctx context.Context, job *hooks.Job) hooks.Exit {
 	return hooks.Exit{Stdout: body}
 }
 
-var variable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
+var variable = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*`)
+})
 
 // header fills in variables, only those that the handler names and the settings
 // allow; others become empty. Line ends are taken out, or a variable could add
 // headers of its own.
 func (d *Dialect) header(x *ext, value string) string {
-	value = variable.ReplaceAllStringFunc(value, func(ref string) string {
+	value = variable().ReplaceAllStringFunc(value, func(ref string) string {
 		name := strings.Trim(ref, "${}")
 		if !slices.Contains(x.allowedEnv, name) || x.httpEnv != nil && !slices.Contains(x.httpEnv, name) {
 			return ""
@@ -148,7 +151,7 @@ func (d *Dialect) callMCP(ctx context.Context, job *hooks.Job) hooks.Exit {
 	return hooks.Exit{Stdout: []byte(text)}
 }
 
-var dotted = regexp.MustCompile(`\$\{([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\}`)
+var dotted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{([A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*)\}`) })
 
 // fill replaces ${dotted.path} in the strings of an mcp_tool's input by what the
 // payload has there. A string that is only a placeholder takes the value with
@@ -178,10 +181,10 @@ func fillValue(v, data any) any {
 			v[i] = fillValue(v[i], data)
 		}
 	case string:
-		if m := dotted.FindStringSubmatch(v); m != nil && m[0] == v {
+		if m := dotted().FindStringSubmatch(v); m != nil && m[0] == v {
 			return lookUp(data, m[1])
 		}
-		return dotted.ReplaceAllStringFunc(v, func(ref string) string {
+		return dotted().ReplaceAllStringFunc(v, func(ref string) string {
 			switch x := lookUp(data, ref[2:len(ref)-1]).(type) {
 			case nil:
 				return ""

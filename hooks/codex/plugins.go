@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"acp-agent/hooks"
 )
@@ -65,16 +66,16 @@ func (d *finder) installed(home string) {
 	}
 }
 
-var segmentForm = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+var segmentForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_-]+$`) })
 
-func segment(s string) bool { return segmentForm.MatchString(s) }
+func segment(s string) bool { return segmentForm().MatchString(s) }
 
-var versionForm = regexp.MustCompile(`^[A-Za-z0-9._+-]+$`)
+var versionForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9._+-]+$`) })
 
 // active is the version that counts: "local", else the highest.
 func active(versions []string) string {
 	versions = slices.DeleteFunc(slices.Clone(versions), func(v string) bool {
-		return !versionForm.MatchString(v) || v == "." || v == ".."
+		return !versionForm().MatchString(v) || v == "." || v == ".."
 	})
 	if slices.Contains(versions, "local") {
 		return "local"

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -54,12 +55,14 @@ type ElicitAnswer struct {
 // secret finds what must not be typed into a form: an answer is logged, and may
 // go to the model's provider. ACP and MCP forbid to ask for it there (elicitation,
 // form mode); what needs one has to send the person to a URL.
-var secret = regexp.MustCompile(`(?i)\b(pass(word|phrase|code)s?|api[ _-]?keys?|(access|auth|bearer|secret|refresh)[ _-]?tokens?|(private|secret|signing)[ _-]?keys?|credentials?|credit[ _-]?card|one[ _-]?time[ _-]?code|PIN)\b`)
+var secret = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\b(pass(word|phrase|code)s?|api[ _-]?keys?|(access|auth|bearer|secret|refresh)[ _-]?tokens?|(private|secret|signing)[ _-]?keys?|credentials?|credit[ _-]?card|one[ _-]?time[ _-]?code|PIN)\b`)
+})
 
 // AsksSecret reports whether a text, or a name such as openaiApiKey, asks for a
 // password, a key or the like.
 func AsksSecret(text string) bool {
-	return secret.MatchString(text) || secret.MatchString(words(text))
+	return secret().MatchString(text) || secret().MatchString(words(text))
 }
 
 // words takes a name apart: snake_case and camelCase become words.
