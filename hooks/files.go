@@ -31,15 +31,15 @@ func (f *Files) Look(paths []string) []FileChange {
 			continue
 		}
 		is := look(path, now)
-		if is.info != nil && is.info.IsDir() {
+		if is.there && is.stat.isDir() {
 			is = &sight{}
 		}
 		seen[path] = is
 		switch {
-		case was == nil || was.info == nil && is.info == nil:
-		case was.info == nil:
+		case was == nil || !was.there && !is.there:
+		case !was.there:
 			out = append(out, FileChange{path, "add"})
-		case is.info == nil:
+		case !is.there:
 			out = append(out, FileChange{path, "unlink"})
 		default:
 			out = append(out, FileChange{path, "change"})

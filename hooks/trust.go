@@ -218,11 +218,9 @@ func (t *Trust) refresh() {
 // stamp is a sight without a sum: the store is replaced and never written in
 // place, so that each version is another file.
 func stamp(path string) *sight {
-	info, err := os.Stat(path)
-	if err != nil {
-		return &sight{}
-	}
-	return &sight{info: info}
+	s := &sight{}
+	s.stat, s.there = statOf(path)
+	return s
 }
 
 // writeAtomic replaces the file; a reader sees the old or the new one whole.

@@ -1,9 +1,7 @@
 package hooks
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"io/fs"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -105,38 +103,35 @@ func (w *Watch) Paths() []string {
 	return out
 }
 
-// sight is what a path was like: nothing (no info), or which file, of which time
-// and size. A file that was written so shortly before that its time may not tell
-// a second change apart has its content's sum as well, until it is seen to be the
-// same when its time is long past.
+// sight is what a path was like: nothing, or which file, of which time and size. A
+// file that was written so shortly before that its time may not tell a second
+// change apart has its content's sum as well, until it is seen to be the same when
+// its time is long past.
 type sight struct {
-	info fs.FileInfo
-	sum  atomic.Pointer[[sha256.Size]byte]
+	there bool
+	stat  stat
+	sum   atomic.Pointer[[sha256.Size]byte]
 }
 
 // coarse is the coarsest time that a file system keeps (FAT: two seconds).
 const coarse = 2 * time.Second
 
 func look(path string, now time.Time) *sight {
-	info, err := os.Stat(path)
-	if err != nil {
-		return &sight{}
-	}
-	s := &sight{info: info}
-	if fresh(info, now) {
-		s.sum.Store(content(path, info))
+	s := &sight{}
+	if s.stat, s.there = statOf(path); s.there && fresh(s.stat, now) {
+		s.sum.Store(content(path, s.stat))
 	}
 	return s
 }
 
-func fresh(info fs.FileInfo, now time.Time) bool { return now.Sub(info.ModTime()) < coarse }
+func fresh(st stat, now time.Time) bool { return now.Sub(st.modTime()) < coarse }
 
 // content sums up a file's text or a directory's names; nil for what is neither,
 // or too large to be a config file.
-func content(path string, info fs.FileInfo) *[sha256.Size]byte {
+func content(path string, st stat) *[sha256.Size]byte {
 	var text []byte
 	switch {
-	case info.IsDir():
+	case st.isDir():
 		for _, name := range list(path) {
 			text = append(append(text, name...), 0)
 		}
@@ -151,22 +146,22 @@ func content(path string, info fs.FileInfo) *[sha256.Size]byte {
 }
 
 func (s *sight) same(path string, now time.Time) bool {
-	info, err := os.Stat(path)
-	if err != nil || s.info == nil {
-		return err != nil && s.info == nil
+	is, there := statOf(path)
+	if !there || !s.there {
+		return there == s.there
 	}
-	if !os.SameFile(info, s.info) || !info.ModTime().Equal(s.info.ModTime()) || !info.IsDir() && info.Size() != s.info.Size() {
+	if !is.same(s.stat) {
 		return false
 	}
 	was := s.sum.Load()
 	if was == nil {
 		return true
 	}
-	is := content(path, info)
-	if is == nil || !bytes.Equal(is[:], was[:]) {
+	sum := content(path, is)
+	if sum == nil || *sum != *was {
 		return false
 	}
-	if !fresh(info, now) {
+	if !fresh(is, now) {
 		s.sum.Store(nil) // whatever is written from now on has another time
 	}
 	return true

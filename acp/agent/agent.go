@@ -414,7 +414,9 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 	a.mu.Unlock()
 	acp.AfterAnswer(ctx, func() { close(answered) })
 	return func() (*acp.PromptResponse, error) {
-		l.view.refreshCommands()
+		// Behind the turn, where nobody waits for it: a command is looked up anew
+		// when it is typed.
+		defer l.view.refreshCommands()
 		if c, args, ok := l.view.parseCommand(content); ok {
 			reason, err := l.run(ctx, slot, c, args, content)
 			return promptResponse(reason, err)
