@@ -36,6 +36,7 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 		}
 		log, err := a.cfg.Store.Create(ctx, h)
 		if err != nil {
+			release(cfg)
 			return nil, acp.InternalError(fmt.Sprintf("making the session's log: %v", err))
 		}
 		l, err := a.open(cfg, log, session.NewState(h), "startup")
