@@ -82,6 +82,7 @@ type modelServer struct {
 	*httptest.Server
 	mu     sync.Mutex
 	bodies [][]byte
+	keys   []string // as they came in the requests' Authorization
 }
 
 func newModelServer(t *testing.T, answers ...string) *modelServer {
@@ -94,6 +95,7 @@ func newModelServer(t *testing.T, answers ...string) *modelServer {
 		m.mu.Lock()
 		n := len(m.bodies)
 		m.bodies = append(m.bodies, body)
+		m.keys = append(m.keys, r.Header.Get("Authorization"))
 		m.mu.Unlock()
 		if n >= len(answers) {
 			http.Error(w, "not scripted", http.StatusBadRequest)

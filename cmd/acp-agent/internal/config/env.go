@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Env is an environment: the process's own or one made for a test.
@@ -13,10 +14,14 @@ type Env struct {
 	list []string
 	// GOOS decides where files lie by default and how names are compared.
 	goos string
+	// conceal is for the process's own environment: done once.
+	conceal *sync.Once
 }
 
 // OSEnv is the environment of this process.
-func OSEnv() Env { return Env{list: os.Environ(), goos: runtime.GOOS} }
+func OSEnv() Env {
+	return Env{list: os.Environ(), goos: runtime.GOOS, conceal: new(sync.Once)}
+}
 
 // NewEnv makes an environment from KEY=value strings.
 func NewEnv(list []string) Env { return Env{list: list, goos: runtime.GOOS} }

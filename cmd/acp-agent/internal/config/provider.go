@@ -159,8 +159,15 @@ func (c *Config) Environ() []string { return c.environ(c.file.Tools.Env) }
 // HookEnviron is the environment of hooks, by the same rule and hooks.env.
 func (c *Config) HookEnviron() []string { return c.environ(c.file.Hooks.Env) }
 
+// environ is asked for before a child is started: from then on there may be
+// programs that look at this one. A kernel that does not let the keys be concealed
+// leaves things as they are with any program.
 func (c *Config) environ(allowed []string) []string {
-	hidden := slices.DeleteFunc(c.keyVariables(), func(v string) bool {
+	keys := c.keyVariables()
+	if c.env.conceal != nil {
+		c.env.conceal.Do(func() { _ = concealed(keys) })
+	}
+	hidden := slices.DeleteFunc(keys, func(v string) bool {
 		return slices.ContainsFunc(allowed, func(a string) bool { return c.env.same(a, v) })
 	})
 	return c.env.without(hidden)
