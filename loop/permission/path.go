@@ -85,7 +85,7 @@ var guardedDirs = []string{".git", ".claude", ".codex", ".acp-agent"}
 
 // guarded returns a path of the call that makes other programs, or this one, run
 // something. Edits there are asked about even where edits are accepted. more are
-// further files and directories of the kind.
+// further files and directories of the kind, by any name that leads to them now.
 func (s *subject) guarded(more []string) (string, bool) {
 	for _, p := range s.paths {
 		for _, part := range strings.Split(filepath.ToSlash(p), "/") {
@@ -94,12 +94,32 @@ func (s *subject) guarded(more []string) (string, bool) {
 			}
 		}
 		for _, dir := range more {
-			if rel, err := filepath.Rel(dir, p); err == nil && filepath.IsLocal(rel) {
+			if below(dir, p) || below(leadsTo(dir), p) {
 				return p, true
 			}
 		}
 	}
 	return "", false
+}
+
+func below(dir, p string) bool {
+	rel, err := filepath.Rel(dir, p)
+	return err == nil && filepath.IsLocal(rel)
+}
+
+// leadsTo resolves the links in a path; of one that is not there yet, those in the
+// part that is.
+func leadsTo(p string) string {
+	rest := ""
+	for dir := p; ; dir = filepath.Dir(dir) {
+		if real, err := filepath.EvalSymlinks(dir); err == nil {
+			return filepath.Join(real, rest)
+		}
+		if dir == filepath.Dir(dir) {
+			return p
+		}
+		rest = filepath.Join(filepath.Base(dir), rest)
+	}
 }
 
 // domainOf reports whether a URL's host is the domain or below it.

@@ -103,9 +103,6 @@ func (r *Rules) Guard(paths ...string) {
 			continue
 		}
 		r.guard = append(r.guard, filepath.Clean(p))
-		if real, err := filepath.EvalSymlinks(p); err == nil && real != filepath.Clean(p) {
-			r.guard = append(r.guard, real)
-		}
 	}
 }
 

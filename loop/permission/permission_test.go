@@ -119,6 +119,34 @@ func TestGuard(t *testing.T) {
 	}
 }
 
+// It counts where a name leads when the call is made: a link may have been made
+// since, and a file behind one may not be there yet.
+func TestGuardBehindLinks(t *testing.T) {
+	dir := t.TempDir()
+	home, dotfiles := filepath.Join(dir, "home"), filepath.Join(dir, "dotfiles")
+	for _, d := range []string{home, filepath.Join(dotfiles, "config")} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := mustRules(t, nil, nil, nil)
+	r.Guard(filepath.Join(home, "config", "agent", "hooks.json"))
+	there := file("write", filepath.Join(dotfiles, "config", "agent", "hooks.json"))
+	if got := r.Decide(ModeAcceptEdits, there); got.Decision != Allow {
+		t.Errorf("before there is a link: %+v", got)
+	}
+	if err := os.Symlink(filepath.Join(dotfiles, "config"), filepath.Join(home, "config")); err != nil {
+		t.Skip("links cannot be made here: ", err)
+	}
+	if got := r.Decide(ModeAcceptEdits, there); got.Decision != Ask {
+		t.Errorf("behind the link: %+v", got)
+	}
+	other := file("write", filepath.Join(dotfiles, "config", "agent", "other.json"))
+	if got := r.Decide(ModeAcceptEdits, other); got.Decision != Allow {
+		t.Errorf("beside it: %+v", got)
+	}
+}
+
 // Case F3: "always" covers the kind of command, and no more.
 func TestF3AlwaysScope(t *testing.T) {
 	r := mustRules(t, nil, nil, nil)
