@@ -43,11 +43,14 @@ func (t *turn) group(jobs []*job) (*session.EndReason, error) {
 			return nil, err
 		}
 	}
-	for _, j := range jobs {
+	for i, j := range jobs {
 		if err := t.decide(j); err != nil {
 			return nil, err
 		}
 		if j.end != nil {
+			for _, later := range jobs[i+1:] { // nobody has said that they may run
+				later.fail("interrupted", session.TextNotStarted)
+			}
 			break
 		}
 	}
@@ -59,15 +62,16 @@ func (t *turn) group(jobs []*job) (*session.EndReason, error) {
 		}
 		await(s, func() struct{} { t.runAll(jobs); return struct{}{} })
 	}
+	var end *session.EndReason
 	for _, j := range jobs {
 		if err := t.answer(j); err != nil {
 			return nil, err
 		}
-		if j.end != nil {
-			return j.end, nil
+		if end == nil { // what has run beside it is answered all the same
+			end = j.end
 		}
 	}
-	return nil, nil
+	return end, nil
 }
 
 // quick reports whether all that these calls can do is to read the disk.

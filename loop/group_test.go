@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,4 +109,74 @@ func TestHooksFindQuickCallsDurable(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// Of calls side by side, those behind one at which a hook ends the turn have not been
+// decided on: no hook, no rule and no person has let them run. They do not.
+func TestNothingRunsBehindTheCallThatEndsTheTurn(t *testing.T) {
+	for name, disk := range map[string]bool{"told before they run": false, "told when they have run": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var ran []string
+				look := &fakeTool{name: "look", readOnly: true, disk: disk, run: func(_ context.Context, env *tool.Env, _ string) tool.Result {
+					mu.Lock()
+					defer mu.Unlock()
+					ran = append(ran, env.CallID)
+					return tool.Text("seen by " + env.CallID)
+				}}
+				r := newRig(t, []tool.Tool{look}, calls(call("a", "look", "{}"), call("b", "look", "{}"), call("c", "look", "{}")))
+				r.cfg.Files = onDisk{}
+				r.hooks.on[hooks.PreToolUse] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+					if c.Tool.CallID == "b" {
+						return &hooks.Outcome{Halted: true, HaltReason: hookText("enough")}
+					}
+					return &hooks.Outcome{}
+				}
+				end, err := r.prompt("go")
+				if err != nil || end.Message != "enough" {
+					t.Errorf("the turn ended with %+v, %v", end, err)
+				}
+				if !slices.Equal(ran, []string{"a"}) {
+					t.Errorf("ran %q, want a alone", ran)
+				}
+				want := []string{"seen by a", "A hook stopped the turn before the tool ran.", session.TextNotStarted}
+				if got := r.results(); !slices.Equal(got, want) {
+					t.Errorf("the results are %q, want %q", got, want)
+				}
+			})
+		})
+	}
+}
+
+// What has run beside a call after which a hook ends the turn is answered with what
+// came of it.
+func TestWhatHasRunIsAnsweredThoughTheTurnEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		look := &fakeTool{name: "look", readOnly: true, run: func(_ context.Context, env *tool.Env, _ string) tool.Result {
+			return tool.Text("seen by " + env.CallID)
+		}}
+		r := newRig(t, []tool.Tool{look}, calls(call("a", "look", "{}"), call("b", "look", "{}")))
+		r.hooks.on[hooks.PostToolUse] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+			return &hooks.Outcome{Halted: true, HaltReason: hookText("enough after " + c.Tool.CallID)}
+		}
+		end, err := r.prompt("go")
+		if err != nil || end.Message != "enough after a" {
+			t.Errorf("the turn ended with %+v, %v", end, err)
+		}
+		if got, want := r.results(), []string{"seen by a", "seen by b"}; !slices.Equal(got, want) {
+			t.Errorf("the results are %q, want %q", got, want)
+		}
+	})
+}
+
+// results are the texts of the tool results, in their order.
+func (r *rig) results() []string {
+	var out []string
+	for _, m := range r.state.Messages {
+		if m.Role == session.RoleTool {
+			out = append(out, m.Content[0].Content[0].Text)
+		}
+	}
+	return out
 }

@@ -17,7 +17,8 @@ import (
 	"acp-agent/session"
 )
 
-// Errors of admission. Both leave the session as it was.
+// What a session says that is not in the state for what was asked of it: Admit
+// (ErrBusy), Steer (ErrIdle), each of them once it is closed. It stays as it was.
 var (
 	ErrBusy   = errors.New("a prompt is already running in this session")
 	ErrClosed = errors.New("the session is closed")
