@@ -191,7 +191,14 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 		if err := r.Close(t.Context(), "other"); err == nil {
 			t.Error("Close did not say that the turn was left")
 		}
+		if r.log.closed {
+			t.Error("the log was taken from the turn")
+		}
 		close(free)
 		<-done
+		synctest.Wait()
+		if !r.log.closed { // and with it its lock given up
+			t.Error("the log is open although the turn has ended")
+		}
 	})
 }

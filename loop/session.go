@@ -397,7 +397,8 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 		if s.cfg.OnClose != nil {
 			s.cfg.OnClose() // what it waits for may be among these children
 		}
-		return fmt.Errorf("closing session %s: the running turn did not end within %v of its cancel; its log is left as it is and will be mended when it is loaded", s.ID(), closeGrace)
+		go s.closeLate() // ends with the turn
+		return fmt.Errorf("closing session %s: the running turn did not end within %v of its cancel; its log stays locked until it does, and will be mended when it is loaded", s.ID(), closeGrace)
 	}
 	close(s.closing)
 	told := s.failed != nil
@@ -416,4 +417,16 @@ func (s *Session) Close(ctx context.Context, reason string) error {
 		return nil
 	}
 	return fmt.Errorf("session %s is closed: %w", s.ID(), &LogError{Err: err})
+}
+
+// closeLate gives up, behind a turn that Close has left, what it did not: the log
+// with its lock, so that the session can be loaded again, and the hooks that were
+// started with the session.
+func (s *Session) closeLate() {
+	s.owner <- struct{}{}
+	s.endStarts()
+	if err := s.log.Close(); err != nil {
+		s.cfg.Log.Error("a session was closed late, and its log with an error", "session", s.ID(), "error", err)
+	}
+	s.transcripts.close()
 }
