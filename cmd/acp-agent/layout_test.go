@@ -106,7 +106,6 @@ var layers = []struct {
 // named here is refused.
 var sdks = map[string][]string{
 	"github.com/alecthomas/kong":               {"cmd/acp-agent"},
-	"github.com/anthropics/anthropic-sdk-go":   {"loop/model/anthropic"},
 	"github.com/aymanbagabas/go-udiff":         {"loop/tool/file"},
 	"github.com/bmatcuk/doublestar":            {"loop/tool/search", "loop/permission", "hooks/claudecode"},
 	"github.com/dlclark/regexp2":               {"hooks/claudecode"},

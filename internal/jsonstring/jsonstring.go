@@ -8,10 +8,7 @@
 // escape, so that what is read back and written again is the same bytes.
 package jsonstring
 
-import (
-	"fmt"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // Form says what is escaped, and how.
 type Form struct {
@@ -33,8 +30,15 @@ var Lines = newForm(map[byte]string{'\n': `\n`, '\r': `\r`, '\t': `\t`}, true)
 
 func newForm(short map[byte]string, separators bool) *Form {
 	f := &Form{separators: separators}
+	// One string that all are parts of: this runs at each start of the program.
+	const hex, size = "0123456789abcdef", len(`\u0000`)
+	var all []byte
 	for c := range byte(' ') {
-		f.escapes[c] = fmt.Sprintf(`\u%04x`, c)
+		all = append(all, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
+	}
+	long := string(all)
+	for c := range int(' ') {
+		f.escapes[c] = long[size*c : size*(c+1)]
 	}
 	for c, s := range short {
 		f.escapes[c] = s

@@ -1,7 +1,7 @@
 // Package anthropic is the model client for the Messages wire, which Anthropic
-// and several gateways speak. Requests go out through the official SDK (address,
-// headers); bodies are written and streams decoded here, because the first must be the same bytes for the same log on every version of
-// the SDK, and the second runs once a delta.
+// and several gateways speak. Bodies are written and streams decoded here: the first
+// must be the same bytes for the same log on every version of an SDK, and the second
+// runs once a delta. What goes out is a wire.Poster's.
 //
 // Thinking is the part that needs care. Its signatures go back exactly as they
 // came, and a provider refuses a request for good when one is missing, foreign
@@ -15,14 +15,10 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	sdk "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/option"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
@@ -31,8 +27,7 @@ import (
 
 const (
 	// version is the one that every server of this wire knows and that the bodies
-	// here are written for. The SDK would send its own newest, and with it a
-	// promise about what it sends and reads; Config.Headers may say another.
+	// here are written for; Config.Headers may say another.
 	version = "2023-06-01"
 	// betaInterleaved lets models that think by budget think between tool calls;
 	// the adaptive ones do so by themselves (build-with-claude/extended-thinking).
@@ -41,9 +36,6 @@ const (
 	// conversation has changed (build-with-claude/preserved-thinking).
 	betaBinding = "thinking-binding-controls-2026-08-01"
 )
-
-// longestStream is a bound that no stream reaches.
-const longestStream = 24 * time.Hour
 
 // Config says which endpoint a Client talks to. The zero value of a field is
 // its default.
@@ -80,9 +72,9 @@ type Config struct {
 
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
-	cfg Config
-	end wire.Endpoint
-	svc sdk.MessageService
+	cfg    Config
+	end    wire.Endpoint
+	poster *wire.Poster
 	// official: the endpoint is Anthropic's own, which takes all its betas.
 	official bool
 	noKey    bool
@@ -97,8 +89,7 @@ type Client struct {
 var _ model.Client = (*Client)(nil)
 
 // New checks a configuration and returns its client. Nothing is sent, and the
-// environment is not read: the service is made without the SDK's client, which
-// would take keys, profiles, address and headers from it.
+// environment is not read.
 func New(cfg Config) (*Client, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "anthropic"
@@ -111,10 +102,6 @@ func New(cfg Config) (*Client, error) {
 		return nil, errors.New("model provider " + cfg.Provider + ": no base URL is configured")
 	}
 	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/messages", "/v1")
-	if err != nil {
-		return nil, err
-	}
-	base, err := url.Parse(addr.Base)
 	if err != nil {
 		return nil, err
 	}
@@ -133,19 +120,10 @@ func New(cfg Config) (*Client, error) {
 	c := &Client{cfg: cfg, official: addr.Host == "api.anthropic.com"}
 	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
 	c.end.AddSecret(addr.Secrets...)
-	opts := []option.RequestOption{
-		option.WithoutEnvironmentDefaults(),
-		option.WithBaseURL(addr.Base),
-		option.WithHTTPClient(wire.Guard(cfg.HTTPClient, base)),
-		option.WithMaxRetries(0),
-		option.WithHeader("Anthropic-Version", version),
-		option.WithHeader("Accept", "text/event-stream"),
-		// A compressing proxy would hold deltas back to fill its blocks.
-		option.WithHeader("Accept-Encoding", "identity"),
-		option.WithMiddleware(wire.BoundErrors),
-	}
+	header := http.Header{}
+	header.Set("Anthropic-Version", version)
 	if cfg.UserAgent != "" {
-		opts = append(opts, option.WithHeader("User-Agent", cfg.UserAgent))
+		header.Set("User-Agent", cfg.UserAgent)
 	}
 	authorized := false
 	for k, v := range cfg.Headers {
@@ -159,18 +137,17 @@ func New(cfg Config) (*Client, error) {
 		case "authorization", "x-api-key":
 			authorized = true
 		}
-		opts = append(opts, option.WithHeader(k, v))
+		header.Set(k, v)
 	}
 	if cfg.APIKey != "" {
 		c.end.AddSecret(cfg.APIKey)
 		if !authorized {
-			opts = append(opts, option.WithHeader("X-Api-Key", cfg.APIKey))
+			header.Set("X-Api-Key", cfg.APIKey)
 		}
 	}
-	for k := range addr.Query {
-		opts = append(opts, option.WithQuery(k, addr.Query.Get(k)))
+	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "v1/messages", header); err != nil {
+		return nil, err
 	}
-	c.svc = sdk.NewMessageService(opts...)
 	c.noKey = cfg.APIKey == "" && !authorized && c.official
 	return c, nil
 }
@@ -260,24 +237,11 @@ func (c *Client) send(ctx context.Context, req *model.Request, said []byte, t te
 		return nil, model.Errorf(model.KindInvalidRequest, "writing the request for %s: %w", c.end.Name, err)
 	}
 	c.history.Keep(known)
-	var res *http.Response
-	opts := []option.RequestOption{
-		// The SDK takes a body in one piece.
-		option.WithRequestBody("application/json", http.NoBody),
-		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-			wire.SetBody(req, body)
-			return next(req)
-		}),
-		option.WithResponseBodyInto(&res),
+	var more http.Header
+	if betas = slices.Concat(c.betas, betas); len(betas) > 0 {
+		more = http.Header{"Anthropic-Beta": {strings.Join(betas, ",")}}
 	}
-	betas = slices.Concat(c.betas, betas)
-	if len(betas) > 0 {
-		opts = append(opts, option.WithHeader("Anthropic-Beta", strings.Join(betas, ",")))
-	}
-	// The stream has a watch of its own. The SDK would set ten minutes, which are
-	// meant for answers that come in one piece; zero means those.
-	opts = append(opts, option.WithRequestTimeout(longestStream))
-	_, err = c.svc.New(ctx, sdk.MessageNewParams{}, opts...)
+	res, err := c.poster.PostWith(ctx, more, body...)
 	if res != nil && res.StatusCode >= 300 {
 		text, _ := io.ReadAll(res.Body)
 		return res, c.end.StatusError(res.StatusCode, res.Header, text)

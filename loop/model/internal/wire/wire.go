@@ -101,9 +101,9 @@ func EnvName(provider string) string {
 // maxErrorBody bounds what is read of an answer that is an error.
 const maxErrorBody = 64 << 10
 
-// BoundErrors is a middleware for the SDKs that reads the body of a failure in
-// bounds: they would read all.
-func BoundErrors(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+// boundErrors sends a request with the trace of its context, and reads the body of
+// a failure in bounds.
+func boundErrors(req *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	model.SetTrace(req.Context(), req.Header)
 	res, err := next(req)
 	if err != nil || res.StatusCode < 300 {
