@@ -392,6 +392,17 @@ func TestHangWritesTheReadyFileAndWaits(t *testing.T) {
 	}
 }
 
+// How much of an answer a cancel lets through is the recording's, not a matter of
+// how soon this run's cancel comes.
+func TestCancelCutsWhereItWasRecorded(t *testing.T) {
+	r := open(t, record(t, t.TempDir(), sent(1), text("a"), text("b"), end(session.EndCancelled, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if s := play(ctx, r, &model.Request{}); s != "text \"ab\"\nerror context canceled\n" {
+		t.Error(s)
+	}
+}
+
 func TestPlaceholders(t *testing.T) {
 	req := &model.Request{Head: session.RequestHead{System: "goal g-0000"}, Messages: []session.Message{
 		{Role: session.RoleUser, Content: []session.Block{session.Text("goal g-1a2b"), session.Text(`path "C:\x" end`)}},
