@@ -268,6 +268,20 @@ func TestGuards(t *testing.T) {
 	}
 }
 
+// What git, a Mac or an editor keeps beside scenarios is none of theirs.
+func TestHiddenFilesAreNoScenarios(t *testing.T) {
+	dir := newScenario(t, map[string]string{inputFile: onePrompt, logFile: bareScript, ".DS_Store": "x"})
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(dir), ".git", "hooks"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if found, err := Find(filepath.Dir(dir)); err != nil || len(found) != 1 {
+		t.Errorf("found %v: %v", found, err)
+	}
+	if _, err := Load(dir); err != nil {
+		t.Error(err)
+	}
+}
+
 // A run that is ended tells of no scenario as failed.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -67,7 +67,7 @@ func Load(dir string) (*Scenario, error) {
 	for _, e := range entries {
 		name := e.Name()
 		switch {
-		case name == inputFile || name == overrideFile || name == workspaceDir:
+		case hidden(name) || name == inputFile || name == overrideFile || name == workspaceDir:
 			continue
 		case isExpectation(name):
 		default:
@@ -86,6 +86,9 @@ func Load(dir string) (*Scenario, error) {
 	}
 	return s, nil
 }
+
+// hidden is what other programs leave beside the scenarios: .git, .DS_Store.
+func hidden(name string) bool { return strings.HasPrefix(name, ".") }
 
 func isExpectation(name string) bool {
 	switch name {
@@ -139,7 +142,7 @@ func Find(dirs ...string) ([]string, error) {
 		}
 		found := 0
 		for _, e := range entries {
-			if !e.IsDir() {
+			if !e.IsDir() || hidden(e.Name()) {
 				continue
 			}
 			sub := filepath.Join(dir, e.Name())
