@@ -68,7 +68,17 @@ func (t *turn) compact(client model.Client, info model.Info, trigger, extra stri
 	if out.Blocked || out.Halted {
 		return &compactionFailure{fmt.Errorf("a PreCompact hook refused it: %s", blockText(out))}
 	}
-	c := session.Compaction{ID: s.cfg.NewID(), Trigger: trigger, Status: "in_progress", Through: s.state.MessageSeq(n - 1), Content: compact.Prompt(extra)}
+	c := session.Compaction{
+		ID: s.cfg.NewID(), Trigger: trigger, Status: "in_progress", Through: s.state.MessageSeq(n - 1), Content: compact.Prompt(extra),
+		MaxTokens: summaryTokens,
+	}
+	if info.Window > 0 {
+		c.MaxTokens = min(summaryTokens, info.Window/8)
+	}
+	head, msgs := s.state.SummaryRequest(&c)
+	if c.Digest, err = session.RequestDigest(&head, msgs); err != nil {
+		return err
+	}
 	begin := c
 	if err := s.append(&begin); err != nil {
 		return err
@@ -76,7 +86,7 @@ func (t *turn) compact(client model.Client, info model.Info, trigger, extra stri
 	if err := s.commit(t.ctx); err != nil {
 		return err
 	}
-	summary, usage, serr := t.summarise(client, info.Window, n, c.Content)
+	summary, usage, serr := t.summarise(client, head, msgs)
 	end := session.Compaction{ID: c.ID, Trigger: trigger, Usage: usage}
 	switch {
 	case s.failed != nil:
@@ -121,14 +131,8 @@ func (t *turn) compacted(trigger, summary string) error {
 
 // summarise makes the summary call. Its stream is logged as any other, so that
 // a recording replays.
-func (t *turn) summarise(client model.Client, window int64, n int, ask []session.Block) (string, *session.Usage, error) {
+func (t *turn) summarise(client model.Client, head session.RequestHead, msgs []session.Message) (string, *session.Usage, error) {
 	s := t.s
-	head := *s.state.Head
-	head.Config.MaxTokens = summaryTokens
-	if window > 0 {
-		head.Config.MaxTokens = min(summaryTokens, window/8)
-	}
-	msgs := append(s.state.Messages[:n:n], session.Message{Role: session.RoleUser, Content: ask})
 	req := &model.Request{
 		Head: head, Messages: msgs, SessionID: s.ID(), Cwd: s.cwd(),
 		Turn: s.state.Turn.Number, Step: s.state.Turn.Step, Attempt: 1,

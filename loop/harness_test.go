@@ -358,6 +358,13 @@ func (r *rig) check() {
 	if st.Turn != nil {
 		r.t.Error("the log's last turn is open")
 	}
+	v := session.NewVerifier(session.Header{ID: "s1"})
+	for _, ev := range r.log.events {
+		v.Add(ev)
+	}
+	if p := v.Done(); len(p) > 0 || v.Requests() < len(r.model.requests) {
+		r.t.Errorf("%d requests were sent and %d are on the log: %v", len(r.model.requests), v.Requests(), p)
+	}
 	checkPaired(r.t, st.Messages)
 }
 

@@ -423,14 +423,20 @@ type UsageReport struct {
 
 // Compaction replaces the transcript up to and including event Through by
 // Content, when Status is completed. Display (load) keeps what was replaced.
+// With status in_progress it is the request for the summary, see
+// State.SummaryRequest; Content is then what the model is asked.
 type Compaction struct {
 	ID      string  `json:"compactionId"`
 	Trigger string  `json:"trigger"`
 	Status  string  `json:"status"`
 	Through uint64  `json:"through,omitempty"`
 	Content []Block `json:"content,omitempty"`
-	Error   string  `json:"error,omitempty"`
-	Usage   *Usage  `json:"usage,omitempty"`
+	// MaxTokens bounds the summary; Digest is RequestDigest of the request. Both
+	// stand with in_progress alone.
+	MaxTokens int64  `json:"maxTokens,omitempty"`
+	Digest    string `json:"digest,omitempty"`
+	Error     string `json:"error,omitempty"`
+	Usage     *Usage `json:"usage,omitempty"`
 }
 
 // Todo is one entry of the plan. Status is pending, in_progress or completed.

@@ -397,6 +397,18 @@ func (s *State) compact(seq uint64, d *Compaction) {
 // MessageSeq returns the seq of the event that made Messages[i].
 func (s *State) MessageSeq(i int) uint64 { return s.seqs[i] }
 
+// SummaryRequest returns what the model is sent for a compaction that begins:
+// the messages that it is to replace, then what it asks.
+func (s *State) SummaryRequest(c *Compaction) (RequestHead, []Message) {
+	n := len(s.seqs) - s.MessagesSince(c.Through)
+	var head RequestHead
+	if s.Head != nil {
+		head = *s.Head
+	}
+	head.Config.MaxTokens = c.MaxTokens
+	return head, append(s.Messages[:n:n], Message{Role: RoleUser, Content: c.Content})
+}
+
 // MessagesSince returns how many of the Messages came after event seq.
 func (s *State) MessagesSince(seq uint64) int {
 	n := 0

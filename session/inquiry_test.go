@@ -91,6 +91,33 @@ func TestVerifyInquiries(t *testing.T) {
 	}
 }
 
+// TestVerifySummaryRequest: what a model is asked for a summary follows from the
+// log as any other request does.
+func TestVerifySummaryRequest(t *testing.T) {
+	user := func(text string) session.Data {
+		return &session.UserMessage{Content: []session.Block{session.Text(text)}}
+	}
+	ask := &session.Compaction{ID: "c", Trigger: "manual", Status: "in_progress", Through: 2, Content: []session.Block{session.Text("sum up")}, MaxTokens: 9}
+	data := []session.Data{&session.TurnStart{Turn: 1}, user("a"), user("b"), ask, &session.Compaction{ID: "c", Status: "failed"}, &session.TurnEnd{Turn: 1}}
+	var err error
+	if ask.Digest, err = session.RequestDigest(&session.RequestHead{Config: session.Params{MaxTokens: 9}}, []session.Message{
+		{Role: session.RoleUser, Content: []session.Block{session.Text("a")}}, {Role: session.RoleUser, Content: ask.Content},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	v := session.NewVerifier(header())
+	for _, ev := range number(data...) {
+		v.Add(ev)
+	}
+	if p := v.Done(); len(p) > 0 || v.Requests() != 1 {
+		t.Errorf("%d requests, %v", v.Requests(), p)
+	}
+	data[1] = user("forged")
+	if p := session.Verify(header(), number(data...)); len(p) != 1 || !strings.Contains(p[0].Text, "does not follow from the events before it") {
+		t.Errorf("forged: %v", p)
+	}
+}
+
 // RequestDigest and State.Digest are the same function.
 func TestRequestDigestIsTheStatesDigest(t *testing.T) {
 	st := fold(t, number(generate(5, 3)...))

@@ -109,6 +109,13 @@ func (v *Verifier) before(ev Event) {
 		if d.Status == "completed" && d.Through > v.state.Seq {
 			v.report(ev.Seq, "the compaction replaces what comes after it, up to event %d", d.Through)
 		}
+		if d.Digest != "" { // logs of earlier versions have none
+			v.requests++
+			v.compare(ev.Seq, d.Digest, func() (string, error) {
+				head, msgs := v.state.SummaryRequest(d)
+				return RequestDigest(&head, msgs)
+			})
+		}
 	}
 }
 

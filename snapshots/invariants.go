@@ -66,6 +66,19 @@ func checkLog(name string, data []byte, unknownTool bool) (faults []string, sent
 				fail("event %d: %v", ev.Seq, err)
 			}
 			sent = append(sent, req)
+		case *session.Compaction:
+			if d.Status != "in_progress" || state.Turn == nil {
+				break
+			}
+			req := sentRequest{turn: state.Turn.Number, step: state.Turn.Step, attempt: 1}
+			head, asked := state.SummaryRequest(d)
+			if digest, err := session.RequestDigest(&head, asked); err != nil || digest != d.Digest {
+				fail("event %d: the digest of the summary's request is %s and the log up to it has %s", ev.Seq, d.Digest, digest)
+			}
+			if req.messages, err = messages(asked); err != nil {
+				fail("event %d: %v", ev.Seq, err)
+			}
+			sent = append(sent, req)
 		case *session.ToolResult:
 			if d.Meta != nil && d.Meta.NotRun == "unknown" && !unknownTool {
 				fail(`event %d: the model called a tool that does not exist: repair the script, or set "unknownTool" in input.json`, ev.Seq)

@@ -2,16 +2,21 @@ package snapshots
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // log normalises a session log. It drops seq and ts, which the line's place
-// says better, joins streamed deltas into the packed form with their token
+// says better (so does the line's number where another line names a seq), joins streamed deltas into the packed form with their token
 // borders kept, and leaves the system prompt and the tool schemas to the
 // scenarios that pin them.
 func (n *normaliser) log(lines []record) []record {
 	lines = n.repack(lines)
+	places := map[string]string{}
 	for i, l := range lines {
+		if seq := l.get("seq"); seq != nil {
+			places[seq.str] = strconv.Itoa(i + 1)
+		}
 		if i == 0 && l.text("type") == "session" {
 			if id := l.get("id"); id != nil {
 				l.set("id", text(n.token("session", id.str)))
@@ -27,6 +32,10 @@ func (n *normaliser) log(lines []record) []record {
 			tokenHead(l.get("data", "header"))
 		case "hook/request":
 			tokenTools(l.get("data", "header"))
+		case "compaction":
+			if through := l.get("data", "through"); through != nil {
+				through.str = places[through.str]
+			}
 		}
 		n.walk(l, "")
 	}

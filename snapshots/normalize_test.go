@@ -112,6 +112,23 @@ func TestRepack(t *testing.T) {
 	}
 }
 
+// The event that a compaction reaches to is named by its line, which does not
+// depend on how deltas were batched before it.
+func TestSeqBecomesTheLine(t *testing.T) {
+	const delta = `{"seq":%d,"type":"assistant/chunk","data":{"turn":1,"step":1,"chunk":{"type":"text-delta","index":0,"text":"a"}}}` + "\n"
+	for _, batches := range []int{1, 3} {
+		var log strings.Builder
+		for seq := range batches {
+			fmt.Fprintf(&log, delta, seq+1)
+		}
+		fmt.Fprintf(&log, `{"seq":%d,"type":"assistant/message","data":{}}`+"\n"+`{"seq":%d,"type":"compaction","data":{"through":%d}}`+"\n", batches+1, batches+2, batches+1)
+		got := newNormaliser(testPlace).log(lines(t, log.String()))
+		if last := got[len(got)-1].String(); last != `{"type":"compaction","data":{"through":2}}` {
+			t.Errorf("%d batches: %s", batches, last)
+		}
+	}
+}
+
 // A path that a stream spreads over deltas is replaced all the same, and no other
 // border is lost.
 func TestPathsAreNotCut(t *testing.T) {
