@@ -52,7 +52,7 @@ func newModels(cfg *config.Config, log *slog.Logger) (*models, error) {
 	if cfg.Model.Provider == config.Replay {
 		r, err := replay.Open(cfg.Model.Name)
 		if err != nil {
-			return nil, &config.Error{What: "reading the recording " + cfg.Model.Name + ": " + err.Error(), Do: "name a session.jsonl or a scenario folder after replay:"}
+			return nil, &config.Error{What: err.Error(), Do: "name a session.jsonl or a scenario folder after replay:"}
 		}
 		m.replay = r
 	}

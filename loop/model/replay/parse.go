@@ -56,6 +56,9 @@ func parse(name string, r io.Reader) (*script, error) {
 		if err != nil && !last {
 			return nil, err
 		}
+		if n == 1 { // some programs of Windows begin a text so
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
 		if body := bytes.TrimSpace(line); len(body) > 0 {
 			var rw row
 			uerr := json.Unmarshal(body, &rw)
