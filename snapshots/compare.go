@@ -2,8 +2,12 @@ package snapshots
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Difference is one place where a run did not give what is recorded.
@@ -17,42 +21,157 @@ type Difference struct {
 }
 
 func (d Difference) String() string {
-	return fmt.Sprintf("%s %s\n  want %s\n  got  %s", d.File, d.Path, clip(d.Want), clip(d.Got))
+	p := 0 // bytes that both begin with
+	for p < min(len(d.Want), len(d.Got)) && d.Want[p] == d.Got[p] {
+		p++
+	}
+	for p > 0 && p < len(d.Want) && !utf8.RuneStart(d.Want[p]) {
+		p--
+	}
+	from := 0
+	if p > clipped/2 {
+		from = p - clipped/4
+		for !utf8.RuneStart(d.Want[from]) {
+			from--
+		}
+	}
+	want, got := clipFrom(d.Want, from), clipFrom(d.Got, from)
+	if unseen(d.Want[p:]) || unseen(d.Got[p:]) {
+		want, got = escaped(want), escaped(got)
+	}
+	return fmt.Sprintf("%s\n  want %s\n  got  %s", strings.TrimSpace(d.File+" "+d.Path), want, got)
 }
 
-// clip bounds what a report shows of one value; the artifacts hold all of it.
-func clip(s string) string {
-	const limit = 600
-	if len(s) <= limit {
+// clipped is how much a report shows of one value, in bytes; the artifacts hold all
+// of it.
+const clipped = 600
+
+func clip(s string) string { return clipFrom(s, 0) }
+
+// clipFrom bounds what a report shows of a value, the part before from left out
+// where the value is too long.
+func clipFrom(s string, from int) string {
+	if len(s) <= clipped {
 		return s
 	}
-	cut := strings.ToValidUTF8(s[:limit], "")
-	return fmt.Sprintf("%s… (%d bytes more)", cut, len(s)-len(cut))
+	from = min(from, len(s))
+	cut := strings.ToValidUTF8(s[from:min(from+clipped, len(s))], "")
+	var b strings.Builder
+	if from > 0 {
+		fmt.Fprintf(&b, "(%d bytes before) …", from)
+	}
+	b.WriteString(cut)
+	if rest := len(s) - from - len(cut); rest > 0 {
+		fmt.Fprintf(&b, "… (%d bytes more)", rest)
+	}
+	return b.String()
 }
 
+// unseen reports whether a text begins with what nobody sees on a screen, or sees
+// only with the letter before it: a space of another width, an accent of its own.
+func unseen(s string) bool {
+	for range 2 {
+		r, n := utf8.DecodeRuneInString(s)
+		if r != ' ' && unicode.In(r, unicode.M, unicode.Cf, unicode.Z) {
+			return true
+		}
+		s = s[n:]
+	}
+	return false
+}
+
+// escaped writes a text in ASCII.
+func escaped(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf || r == '…' {
+			b.WriteRune(r)
+			continue
+		}
+		fmt.Fprintf(&b, "\\u{%04x}", r)
+	}
+	return b.String()
+}
+
+// resyncWithin is how many lines too few or too many are found as such.
+const resyncWithin = 50
+
 // compareLines reports, line by line, the first field in which two files
-// differ. A line too few or too many is one difference, so that one changed
-// byte is never reported twice.
+// differ. Lines too few or too many are one difference, so that what is changed in
+// one place is not reported for all that follows it.
 func compareLines(file string, want, got []record) []Difference {
 	var out []Difference
-	for i := range max(len(want), len(got)) {
-		at := "line " + strconv.Itoa(i+1)
-		switch {
-		case i >= len(want):
-			out = append(out, Difference{file, at, "the end of the file", got[i].String() + more(len(got)-i-1)})
-			return out
-		case i >= len(got):
-			out = append(out, Difference{file, at, want[i].String() + more(len(want)-i-1), "the end of the output"})
-			return out
+	add := func(i int, path, w, g string) {
+		line := 1
+		switch { // blank lines count, so a record's place is not its line
+		case i < len(want):
+			line = want[i].line
+		case len(want) > 0:
+			line = want[len(want)-1].line + 1
 		}
-		if d := firstDifference(want[i], got[i], ""); d != nil {
-			d.File = file
-			d.Path = strings.TrimSuffix(at+" "+strings.TrimPrefix(d.Path, "."), " ")
-			out = append(out, *d)
+		at := "line " + strconv.Itoa(line) + " " + strings.TrimPrefix(path, ".")
+		out = append(out, Difference{file, strings.TrimSuffix(at, " "), w, g})
+	}
+	i, j := 0, 0
+	for i < len(want) && j < len(got) {
+		d := firstDifference(want[i], got[j], "")
+		if d != nil {
+			if few, many := resync(want[i:], got[j:]); few > 0 {
+				add(i, "", want[i].String()+more(few-1), "nothing")
+				i += few
+				continue
+			} else if many > 0 {
+				add(i, "", "no line before this one", got[j].String()+more(many-1))
+				j += many
+				continue
+			}
+			add(i, d.Path, d.Want, d.Got)
 		}
+		i, j = i+1, j+1
+	}
+	switch {
+	case i < len(want):
+		add(i, "", want[i].String()+more(len(want)-i-1), "the end of the output")
+	case j < len(got):
+		add(i, "", "the end of the file", got[j].String()+more(len(got)-j-1))
 	}
 	return out
 }
+
+// resync returns how many lines of want did not come, or how many came that want
+// does not have, before the two go on alike for two lines; zeros when a line is
+// another one.
+func resync(want, got []record) (few, many int) {
+	goesOn := func(i, j int) bool {
+		for k := range 2 {
+			switch endW, endG := i+k >= len(want), j+k >= len(got); {
+			case endW && endG:
+				return k > 0
+			case endW || endG || shape(want[i+k]) != shape(got[j+k]):
+				return false
+			}
+		}
+		return true
+	}
+	if goesOn(1, 1) {
+		return 0, 0
+	}
+	for n := 1; n <= resyncWithin; n++ {
+		switch {
+		case n < len(want) && goesOn(n, 0):
+			return n, 0
+		case n < len(got) && goesOn(0, n):
+			return 0, n
+		}
+	}
+	return 0, 0
+}
+
+// shape is a line with the numbers of its tokens left out, which move with what
+// precedes it.
+func shape(r record) string { return tokens().ReplaceAllString(r.String(), "{{$1}}") }
+
+var tokens = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{\{([a-z]+):[0-9]+\}\}`) })
 
 func more(n int) string {
 	if n == 0 {

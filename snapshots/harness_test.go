@@ -104,6 +104,22 @@ func TestFlippedByte(t *testing.T) {
 	}
 }
 
+// A step that fails says where the run first went another way.
+func TestFailedStepHasItsCause(t *testing.T) {
+	dir := recorded(t, "good", onePrompt)
+	input := strings.Replace(onePrompt, `"text":"hi"`, `"text":"ho","expectStopReason":"refusal"`, 1)
+	if err := os.WriteFile(filepath.Join(dir, inputFile), []byte(input), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	res := drive(t, dir, "good", nil)
+	if res.Err == nil || !strings.Contains(res.Err.Error(), "input.json step 3 (prompt)") {
+		t.Errorf("error %v", res.Err)
+	}
+	if len(res.Differences) != 1 || res.Differences[0].File != logFile || res.Differences[0].Want != `"hi"` || res.Differences[0].Got != `"ho"` {
+		t.Errorf("differences %v", res.Differences)
+	}
+}
+
 // Faults that no recording shows are found whatever is recorded.
 func TestRules(t *testing.T) {
 	for mode, want := range map[string]string{

@@ -155,7 +155,7 @@ var foreignOps = map[string]string{
 // op does not take is an error: a misspelt step must not pass for one that did
 // nothing.
 func ParseInput(data []byte) (*Input, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // some editors of Windows begin so
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	var raw struct {
 		Version int                          `json:"version"`
 		Steps   []map[string]json.RawMessage `json:"steps"`
@@ -196,6 +196,9 @@ func ParseInput(data []byte) (*Input, error) {
 	}
 	return in, nil
 }
+
+// byteOrderMark is what some programs of Windows begin a text with.
+var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // placed says where in input.json the fault is.
 func placed(data []byte, err error) error {

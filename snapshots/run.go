@@ -220,7 +220,11 @@ func (r *runner) scenario(ctx context.Context, dir string) Result {
 	}
 	g := r.observe(ctx, s, &res)
 	switch {
-	case g == nil || res.Err != nil:
+	case g == nil:
+	case res.Err != nil:
+		if !s.Reference && !r.o.Foreign && !r.o.Update {
+			res.Differences = cause(s, g.files)
+		}
 	case s.Reference:
 		r.compareReference(s, g, &res)
 	case r.o.Foreign:
@@ -257,6 +261,21 @@ func (r *runner) keep(res *Result, g *got) {
 			res.Faults = append(res.Faults, fmt.Sprintf("keeping what was got: %v", err))
 		}
 	}
+}
+
+// cause is where the log of a run that a step has ended first went another way.
+// What is missing at its end is what the end of the run has cut.
+func cause(s *Scenario, files map[string][]byte) []Difference {
+	want, err := parseLines(logFile, s.expected[logFile])
+	if err != nil {
+		return nil // the agent says so
+	}
+	got, err := parseLines(logFile, files[logFile])
+	if err != nil || len(got) == 0 {
+		return nil
+	}
+	d := compareLines(logFile, want[:min(len(want), len(got))], got)
+	return d[:min(len(d), 1)]
 }
 
 // compareFiles compares all files of a scenario, the recorded and the got. The

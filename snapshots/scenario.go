@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -101,7 +102,7 @@ func isExpectation(name string) bool {
 // isReference reads the header's version: the reference system writes 0, this
 // project 1.
 func isReference(log []byte) (bool, error) {
-	line, _, _ := strings.Cut(string(log), "\n")
+	line, _, _ := strings.Cut(string(bytes.TrimPrefix(log, byteOrderMark)), "\n")
 	head, err := parseValue([]byte(line))
 	if err != nil || head.text("type") != "session" {
 		return false, fmt.Errorf("%s does not begin with a session header", logFile)

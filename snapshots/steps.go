@@ -35,7 +35,7 @@ func (d *driver) play(ctx context.Context) error {
 	for i := range d.in.Steps {
 		s := &d.in.Steps[i]
 		if err := d.step(ctx, s); err != nil {
-			return fmt.Errorf("step %d (%s): %w", i+1, s.Op, err)
+			return fmt.Errorf("%s step %d (%s): %w", inputFile, i+1, s.Op, err)
 		}
 	}
 	for _, id := range d.prompts {

@@ -19,6 +19,7 @@ type value struct {
 	truth   bool
 	items   []*value
 	members []member
+	line    int // of a record: its line in the file
 }
 
 type member struct {
@@ -209,6 +210,7 @@ type record = *value
 // the error.
 func parseLines(name string, data []byte) ([]record, error) {
 	var out []record
+	data = bytes.TrimPrefix(data, byteOrderMark)
 	for i, line := range bytes.Split(data, []byte("\n")) {
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
@@ -217,6 +219,7 @@ func parseLines(name string, data []byte) ([]record, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s line %d is not JSON: %w", name, i+1, err)
 		}
+		v.line = i + 1
 		out = append(out, v)
 	}
 	return out, nil
