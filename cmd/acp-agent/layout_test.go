@@ -90,6 +90,7 @@ var layers = []struct {
 	{"loop/model/...", []string{"session", "loop/model", "loop/model/internal/..."}},
 	{"loop/tool/shell", []string{"session", "loop/tool", "loop/model", "internal/procgroup", "internal/lossy"}},
 	{"loop/tool/mcp", []string{"session", "loop/tool", "loop/model", "internal/procgroup"}},
+	{"loop/tool/web", []string{"session", "loop/tool", "loop/model", "internal/lossy"}},
 	{"loop/tool/...", []string{"session", "loop/tool", "loop/model"}},
 	{"loop/permission", []string{"session", "loop/model"}},
 	{"loop/prompt", []string{"session", "loop/model"}},
@@ -105,6 +106,7 @@ var layers = []struct {
 // sdks says which packages import a module, tests aside. Everything that is not
 // named here is refused.
 var sdks = map[string][]string{
+	"github.com/JohannesKaufmann":              {"loop/tool/web"},
 	"github.com/alecthomas/kong":               {"cmd/acp-agent"},
 	"github.com/aymanbagabas/go-udiff":         {"loop/tool/file"},
 	"github.com/bmatcuk/doublestar":            {"loop/tool/search", "loop/permission", "hooks/claudecode"},
@@ -117,6 +119,7 @@ var sdks = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema/v6": {"acp/acptest"},
 	"github.com/sourcegraph/jsonrpc2":          {"acp", "acp/stdio"},
 	"go.yaml.in/yaml":                          {"hooks/claudecode"},
+	"golang.org/x/net":                         {"loop/tool/web"},
 	"golang.org/x/sys":                         {"cmd/acp-agent", "session/jsonl", "hooks", "internal/procgroup", "loop/tool"},
 	"mvdan.cc/sh":                              {"loop/permission", "hooks/claudecode"},
 }

@@ -24,6 +24,7 @@ import (
 	"acp-agent/loop/tool/search"
 	"acp-agent/loop/tool/shell"
 	"acp-agent/loop/tool/todo"
+	"acp-agent/loop/tool/web"
 	"acp-agent/session"
 	"acp-agent/session/jsonl"
 )
@@ -293,13 +294,16 @@ func (w *wiring) servers(p *agent.SessionParams) *mcp.Set {
 	return mcp.Start(w.ctx, list, o)
 }
 
+// fetcher is the same for all sessions.
+var fetcher = sync.OnceValue(func() *web.Fetch { return web.New(agentName + "/" + version()) })
+
 // newTools returns a session's tools. The shell keeps the session's background
 // jobs; the others keep nothing. ask_user is there for clients that show forms.
 func newTools(sh *shell.Shell, forms bool) (*tool.Registry, error) {
 	all := sh.Tools()
 	all = append(all, file.Tools()...)
 	all = append(all, search.Tools()...)
-	all = append(all, todo.New(nil))
+	all = append(all, todo.New(nil), fetcher())
 	if forms {
 		all = append(all, ask.New())
 	}

@@ -124,11 +124,16 @@ func leadsTo(p string) string {
 
 // domainOf reports whether a URL's host is the domain or below it.
 func domainOf(raw, domain string) bool {
-	u, err := url.Parse(raw)
-	if err != nil {
-		return false
-	}
-	host := strings.ToLower(u.Hostname())
+	host := hostOf(raw)
 	domain = strings.TrimPrefix(domain, "*.")
 	return host != "" && (host == domain || strings.HasSuffix(host, "."+domain))
+}
+
+// hostOf is a URL's host, in lower case; empty where there is none.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(u.Hostname())
 }

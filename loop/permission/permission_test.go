@@ -496,6 +496,12 @@ func TestSuggest(t *testing.T) {
 			t.Errorf("%q: %+v", tt.command, s)
 		}
 	}
+	if s := r.Suggest(Call{Name: "web_fetch", Input: input("url", "https://Docs.Example.com:8443/a")}); s.Rule != "web_fetch(domain:docs.example.com)" || s.Label != "pages of docs.example.com" {
+		t.Errorf("%+v", s)
+	}
+	if s := r.Suggest(Call{Name: "web_fetch", Input: input("url", "::")}); s.Rule != "web_fetch" {
+		t.Errorf("%+v", s)
+	}
 	if s := r.Suggest(file("write", "a")); s.Rule != "write" || s.Label != "all calls of write" {
 		t.Errorf("%+v", s)
 	}

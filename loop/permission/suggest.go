@@ -8,11 +8,16 @@ import (
 // rejects; the labels finish the sentences "Always allow …", "Always reject …".
 type Suggestion struct{ Rule, Label, Deny, DenyLabel string }
 
-// Suggest says what an "always" answer to the call would remember: a tool, or
-// for a command the words that say what it does, such as go test. A line that is
+// Suggest says what an "always" answer to the call would remember: a tool, for a
+// page of the web its host, or for a command the words that say what it does, such
+// as go test. A line that is
 // more than simple commands of the same kind is remembered as it is, to the
 // letter, and nothing beside it.
 func (r *Rules) Suggest(c Call) Suggestion {
+	if host := hostOf(newSubject(c).arg("url")); c.Name == "web_fetch" && host != "" {
+		rule, label := "web_fetch(domain:"+host+")", "pages of "+host
+		return Suggestion{Rule: rule, Label: label, Deny: rule, DenyLabel: label}
+	}
 	if c.Name != "bash" {
 		label := "all calls of " + c.Name
 		return Suggestion{Rule: c.Name, Label: label, Deny: c.Name, DenyLabel: label}

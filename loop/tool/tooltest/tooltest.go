@@ -71,6 +71,7 @@ type schema struct {
 	Required   []string          `json:"required"`
 	Items      *schema           `json:"items"`
 	Enum       []any             `json:"enum"`
+	Examples   []any             `json:"examples"`
 	Additional any               `json:"additionalProperties"`
 	Summary    string            `json:"description"`
 }
@@ -146,6 +147,9 @@ func value(s schema, all bool) any {
 	case "string":
 		if len(s.Enum) > 0 {
 			return s.Enum[0]
+		}
+		if len(s.Examples) > 0 {
+			return s.Examples[0]
 		}
 		return "x"
 	case "integer", "number":
