@@ -87,10 +87,14 @@ func (b *batch) runAll(ctx context.Context) *Outcome {
 		wg.Go(func() {
 			start := b.s.opts.Now()
 			e.exit = b.exec(ctx, e, p.data, p.err)
-			if e.exit.Rest != nil {
+			switch {
+			case e.exit.Rest != nil && b.call.Event == SessionEnd: // the end of the session would be its end
+				e.async = true
+				<-e.exit.Rest
+			case e.exit.Rest != nil:
 				e.async = true
 				b.detached(e)
-			} else {
+			default:
 				e.answer = e.d.Decode(b.call, e.h, e.exit)
 			}
 			e.took = b.s.opts.Now().Sub(start)

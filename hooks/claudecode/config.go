@@ -351,6 +351,11 @@ func (p *parser) handler(ev hooks.Event, where, text string, m *matcher, at hook
 		h.Async, h.Rewake = false, false
 		p.fault(where, "async and asyncRewake count for command handlers only; it is waited for")
 	}
+	if ev == hooks.SessionEnd {
+		// Nothing is left for it to go on beside, and what goes on is ended with the
+		// session: it has its time like the others.
+		h.Async, h.Rewake = false, false
+	}
 	f.timeout(h)
 	if len(f.bad) > 0 {
 		p.fault(where, "%s; it is ignored", strings.Join(f.bad, "; "))

@@ -34,6 +34,12 @@ func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 	}
 	if !h.Async {
 		p.Detach = detach
+		if c.Event == hooks.SessionEnd {
+			p.Detach = func(line []byte) (time.Duration, bool) {
+				_, ok := detach(line)
+				return h.Timeout, ok
+			}
+		}
 	}
 	if h.ExecForm {
 		values := placeholders(x, c)

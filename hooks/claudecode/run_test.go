@@ -270,6 +270,28 @@ func TestAsyncHooks(t *testing.T) {
 }
 
 // What hooks say after the turn was cancelled is gone, and so are they.
+// Plugins mark their SessionEnd hooks async so that leaving is quick, and count on
+// what they save: they are waited for, within the budget, however they detach.
+func TestAsyncSessionEnd(t *testing.T) {
+	for _, fields := range []string{`"async":true`, `"asyncRewake":true`, `"timeout":60`} {
+		command := `cat > out`
+		if fields == `"timeout":60` {
+			command = `echo '{\"async\":true}'; cat > out`
+		}
+		r := newRig(t, `{"hooks":{"SessionEnd":[{"hooks":[{"type":"command",`+fields+`,"command":"`+command+`"}]}]}}`)
+		c := r.call(hooks.SessionEnd)
+		c.Reason = "other"
+		out := r.run(c)
+		r.set.Close()
+		if got, err := os.ReadFile(filepath.Join(r.dir, "out")); !strings.Contains(string(got), `"reason":"other"`) {
+			t.Errorf("%s: %q, %v, %+v", fields, got, err, out.Runs)
+		}
+		if code := out.Runs[0].ExitCode; fields != `"timeout":60` && (code == nil || *code != 0) {
+			t.Errorf("%s: not waited for: %+v", fields, out.Runs)
+		}
+	}
+}
+
 func TestCancelDuringHooks(t *testing.T) {
 	r := newRig(t, settings("Stop", m{"command": "touch up; while :; do sleep 0.05; done"}, m{"command": "echo R >&2; exit 2"}))
 	ctx, cancel := context.WithCancel(t.Context())

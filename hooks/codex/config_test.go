@@ -109,10 +109,13 @@ func TestLaxFile(t *testing.T) {
 			{"type":"agent"},
 			{"type":"command","command":"  "}]}],
 		"PreToolUse":[{"matcher":"[","hooks":[{"type":"command","command":"never"}]},{"matcher":null,"hooks":[{"type":"command","command":"b","timeout":0}]},{}],
-		"SessionEnd":[{"hooks":[{"type":"command","command":"e","timeout":9},{"type":"command","command":"f"},{"type":"mcp_tool","server":"s","tool":"t"}]}]}}`
+		"SessionEnd":[{"hooks":[{"type":"command","command":"e","timeout":9},{"type":"command","command":"f","async":true},{"type":"mcp_tool","server":"s","tool":"t"}]}]}}`
 	d, problems := load(t, text)
 	var got []string
 	for _, h := range d.Handlers() {
+		if h.Async {
+			t.Errorf("%s %q would end with the session that it tells of", h.Event, h.Command)
+		}
 		got = append(got, fmt.Sprintf("%s %q %s why=%q", h.Event, h.Command, h.Timeout, h.Why))
 	}
 	want := []string{

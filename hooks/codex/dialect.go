@@ -114,7 +114,7 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, 
 	h = &hooks.Handler{
 		Dialect: Name, Event: g.event, Matcher: g.matcher, Type: string(c.kind),
 		Timeout: time.Duration(c.seconds(g.event)) * time.Second, TimeoutSet: c.timeout != nil,
-		Async: c.async,
+		Async: c.async && g.event != hooks.SessionEnd, // nothing is left for it to go on beside
 		Place: hooks.Place{File: f.Path, Layer: f.Layer, Group: g.index, Index: c.index},
 		Raw:   c.raw, Ext: x,
 	}
