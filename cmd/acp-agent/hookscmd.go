@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -112,10 +113,11 @@ func listHooksJSON(w io.Writer, l *loadedHooks) error {
 	handlers := l.set.Handlers()
 	for i := range handlers {
 		h := &handlers[i]
+		why := cmp.Or(held(h), l.set.Idle(h))
 		if err := enc.Encode(map[string]any{
 			"dialect": h.Dialect, "event": h.Event, "matcher": h.Matcher, "type": h.Type, "handler": h.Raw,
 			"file": h.Place.File, "layer": h.Place.Layer, "group": h.Place.Group, "index": h.Place.Index,
-			"hash": h.Hash, "trust": h.Trust, "runs": held(h) == "", "why": held(h),
+			"hash": h.Hash, "trust": h.Trust, "runs": why == "", "why": why,
 		}); err != nil {
 			return err
 		}
@@ -166,6 +168,8 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 		}
 		if why := held(h); why != "" {
 			verdict = "held back: " + why
+		} else if why := l.set.Idle(h); why != "" {
+			verdict = "never runs: " + why
 		} else if h.After != "" {
 			verdict += " once " + h.After + " has been typed"
 		}

@@ -99,6 +99,7 @@ type Dialect struct {
 var (
 	_ hooks.Dialect = (*Dialect)(nil)
 	_ hooks.Capper  = (*Dialect)(nil)
+	_ hooks.Idler   = (*Dialect)(nil)
 )
 
 // New makes the dialect of the files, which it leaves as they are. The switches of

@@ -81,6 +81,24 @@ func (m *matcher) matches(names ...string) bool {
 	return ok || err != nil
 }
 
+// MayMatch implements hooks.Idler. A regular expression on tools may be meant for
+// those of MCP servers.
+func (d *Dialect) MayMatch(h *hooks.Handler, c *hooks.Call) bool {
+	m := extOf(h).matcher
+	switch {
+	case m == nil:
+		return true // it says itself why it never runs
+	case isToolEvent(h.Event) && (m.re != nil || slices.ContainsFunc(m.exact, isMCP)):
+		return true
+	}
+	return m.matches(subject(h.Event, c)...)
+}
+
+// isMCP reports whether an exact name can be that of an MCP server's tool.
+func isMCP(name string) bool {
+	return strings.HasPrefix(name, "mcp__") && strings.Count(name, "__") > 1
+}
+
 // watches are the files that a matcher of FileChanged names: what stands between
 // its bars, taken literally (Claude Code hooks reference, FileChanged). One for
 // everything names none.

@@ -31,7 +31,7 @@ type Options struct {
 }
 
 // Dialect is the hooks of some Codex config files. It implements hooks.Dialect,
-// hooks.Capper and hooks.AsyncLimiter.
+// hooks.Capper, hooks.AsyncLimiter and hooks.Idler.
 type Dialect struct {
 	opts     Options
 	handlers []*hooks.Handler
@@ -53,6 +53,7 @@ var (
 	_ hooks.Dialect      = (*Dialect)(nil)
 	_ hooks.Capper       = (*Dialect)(nil)
 	_ hooks.AsyncLimiter = (*Dialect)(nil)
+	_ hooks.Idler        = (*Dialect)(nil)
 )
 
 // New makes the dialect of discovered files. Its problems are those of single

@@ -78,6 +78,19 @@ func (m *matcher) matches(s subject) bool {
 	return slices.ContainsFunc(s.names, func(n string) bool { return slices.Contains(m.names, n) })
 }
 
+// MayMatch implements hooks.Idler. A regular expression on tools may be meant for
+// those of MCP servers.
+func (d *Dialect) MayMatch(h *hooks.Handler, c *hooks.Call) bool {
+	m := h.Ext.(*ext).matcher
+	switch {
+	case m == nil:
+		return true // it says itself why it never runs
+	case c.Tool != nil && (m.re != nil || slices.ContainsFunc(m.names, func(n string) bool { return strings.HasPrefix(n, "mcp__") })):
+		return true
+	}
+	return m.matches(subjectOf(c))
+}
+
 // subjectOf returns what the event's matchers are tested against.
 func subjectOf(c *hooks.Call) subject {
 	switch c.Event {
