@@ -246,8 +246,8 @@ func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
 		}
 		if t.Name == "bash" {
 			t.ExitCode = &code
-			t.Response, _ = json.Marshal(hooks.BashResponse{Stdout: c.Output, ExitCode: code})
 		}
+		t.Response = answerOf(t.Name, t.Input, c.Output, code, dir)
 	}
 	if call.Event == hooks.PostToolBatch {
 		call.Tools = []hooks.Tool{t}
