@@ -59,7 +59,7 @@ func checkServed(ctx context.Context, cfg *config.Config) []finding {
 func askModels(ctx context.Context, cfg *config.Config, p config.Provider, key string, use config.ModelRef) finding {
 	served, err := list.Names(ctx, list.Config{
 		Provider: p.Name, KeyName: p.KeyEnv, BaseURL: p.BaseURL, APIKey: key, Headers: p.Headers,
-		UserAgent: agentName + "/" + version(), Messages: p.Wire == config.WireMessages,
+		UserAgent: agentName + "/" + version(), Messages: p.Wire == config.WireMessages, Bearer: p.Bearer,
 	})
 	var e *model.Error
 	switch {

@@ -293,7 +293,7 @@ func (m *models) adapter(r config.ModelRef, p config.Provider, key string) (mode
 		})
 	case config.WireMessages:
 		c, err = anthropic.New(anthropic.Config{
-			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
+			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Bearer: p.Bearer, Model: r.Name, Headers: p.Headers,
 			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
 		})
 	case config.WireResponses:

@@ -48,6 +48,8 @@ type Config struct {
 	// APIKey goes out as x-api-key, which all servers of the wire know; empty
 	// sends none, which only an own BaseURL accepts.
 	APIKey string
+	// Bearer sends APIKey as Authorization: Bearer instead, as gateways want it.
+	Bearer bool
 	// KeyName is the environment variable that errors tell people to set.
 	KeyName string
 	// Model is asked for when a request names none.
@@ -141,7 +143,11 @@ func New(cfg Config) (*Client, error) {
 	}
 	if cfg.APIKey != "" {
 		c.end.AddSecret(cfg.APIKey)
-		if !authorized {
+		switch {
+		case authorized:
+		case cfg.Bearer:
+			header.Set("Authorization", "Bearer "+cfg.APIKey)
+		default:
 			header.Set("X-Api-Key", cfg.APIKey)
 		}
 	}

@@ -66,6 +66,10 @@ func TestKeys(t *testing.T) {
 	if header["X-Api-Key"] != nil || header.Get("Authorization") != "Bearer own" {
 		t.Errorf("%v went out", header)
 	}
+	wiretest.Collect(client(t, Config{Provider: "local", BaseURL: url, APIKey: "token", Bearer: true}).Stream(t.Context(), messages.Hello()))
+	if header["X-Api-Key"] != nil || header.Get("Authorization") != "Bearer token" {
+		t.Errorf("%v went out", header)
+	}
 }
 
 func TestStatuses(t *testing.T) {

@@ -27,6 +27,8 @@ type Config struct {
 	UserAgent string
 	// Messages: the endpoint speaks the Messages wire.
 	Messages bool
+	// Bearer: it wants APIKey as a bearer token all the same.
+	Bearer bool
 	// HTTPClient carries the request; by default one that honours HTTPS_PROXY,
 	// HTTP_PROXY and NO_PROXY.
 	HTTPClient *http.Client
@@ -66,7 +68,7 @@ func Names(ctx context.Context, c Config) ([]string, error) {
 		end.AddSecret(v)
 	}
 	if c.APIKey != "" && header.Get("Authorization") == "" {
-		if c.Messages {
+		if c.Messages && !c.Bearer {
 			header.Set("X-Api-Key", c.APIKey)
 		} else {
 			header.Set("Authorization", "Bearer "+c.APIKey)

@@ -48,6 +48,21 @@ func TestNames(t *testing.T) {
 	}
 }
 
+func TestBearer(t *testing.T) {
+	var got http.Header
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got = r.Header
+		io.WriteString(w, `{"data":[{"id":"m"}]}`)
+	}))
+	defer s.Close()
+	if _, err := Names(t.Context(), Config{Provider: "p", BaseURL: s.URL, APIKey: "token", Messages: true, Bearer: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got.Get("Authorization") != "Bearer token" || got["X-Api-Key"] != nil {
+		t.Errorf("%v went out", got)
+	}
+}
+
 func TestFailures(t *testing.T) {
 	for _, tt := range []struct {
 		name, body string

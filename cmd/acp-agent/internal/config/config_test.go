@@ -261,6 +261,34 @@ env = ["GATE_KEY"]
 	}
 }
 
+// TestToken: ANTHROPIC_AUTH_TOKEN goes before the key, unless the config file names
+// another variable; it is hidden and known as a secret like a key.
+func TestToken(t *testing.T) {
+	const token, key = "token-0123456789", "key-0123456789"
+	env := testEnv(t, "ANTHROPIC_AUTH_TOKEN="+token, "ANTHROPIC_API_KEY="+key, "OWN=own-0123456789")
+	c := mustLoad(t, Flags{}, env)
+	p, err := c.Provider("anthropic")
+	if err != nil || !p.Bearer || p.KeyEnv != "ANTHROPIC_AUTH_TOKEN" {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if got, err := c.Key("anthropic"); err != nil || got != token {
+		t.Errorf("key %q, %v", got, err)
+	}
+	for _, secret := range []string{token, key} {
+		if !slices.Contains(c.Secrets(), secret) || slices.ContainsFunc(c.Environ(), func(kv string) bool { return strings.HasSuffix(kv, "="+secret) }) {
+			t.Errorf("%s: secrets %q, environment %q", secret, c.Secrets(), c.Environ())
+		}
+	}
+	if ref, err := c.ResolveModel(); err != nil || ref.Provider != "anthropic" {
+		t.Errorf("model %s, %v", ref, err)
+	}
+	writeConfig(t, env, "[providers.anthropic]\napi_key_env = \"OWN\"\n")
+	c = mustLoad(t, Flags{}, env)
+	if p, err := c.Provider("anthropic"); err != nil || p.Bearer || p.KeyEnv != "OWN" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func TestIsolated(t *testing.T) {
 	env := Env{goos: "linux", list: []string{"PATH=/bin", "HOME=/h", "XDG_STATE_HOME=/s", "ACP_AGENT_MODEL=m", "CLAUDE_CONFIG_DIR=/c", "CODEX_HOME=/x", "OPENAI_API_KEY=k", "LANG=C"}}
 	got := env.Isolated("/new")

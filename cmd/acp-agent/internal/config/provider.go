@@ -23,9 +23,14 @@ type Provider struct {
 	Name    string
 	BaseURL string
 	// KeyEnv is the variable that holds its key; empty when it needs none.
-	KeyEnv  string
-	Headers map[string]string
-	Wire    Wire
+	KeyEnv string
+	// TokenEnv is the variable that holds a token for Authorization, which goes
+	// before the key where it is set; empty for none. Bearer: it is set, and KeyEnv
+	// names it.
+	TokenEnv string
+	Bearer   bool
+	Headers  map[string]string
+	Wire     Wire
 	// Models are the names to offer in a client's model picker; the first is the
 	// default. Any other name may be used all the same.
 	Models []string
@@ -50,7 +55,7 @@ func (p *Provider) Address() string {
 var builtin = []Provider{
 	{Name: "deepseek", BaseURL: "https://api.deepseek.com", KeyEnv: "DEEPSEEK_API_KEY", Wire: WireChat, Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"}},
 	{Name: "openai", BaseURL: "https://api.openai.com/v1", KeyEnv: "OPENAI_API_KEY", Wire: WireChat, Models: []string{"gpt-5.5"}},
-	{Name: "anthropic", BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", Wire: WireMessages, Models: []string{"claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5"}},
+	{Name: "anthropic", BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY", TokenEnv: "ANTHROPIC_AUTH_TOKEN", Wire: WireMessages, Models: []string{"claude-sonnet-5-5", "claude-opus-5-5", "claude-haiku-5-5"}},
 }
 
 // ProviderNames lists the providers: the built-in ones, then those of the config
@@ -89,6 +94,9 @@ func (c *Config) provider(name string) (Provider, bool) {
 	}
 	p.Name = name
 	p.BaseURL = first(t.BaseURL, p.BaseURL)
+	if p.Bearer = t.APIKeyEnv == "" && p.TokenEnv != "" && c.env.Get(p.TokenEnv) != ""; p.Bearer {
+		p.KeyEnv = p.TokenEnv // as in Claude Code (authentication, precedence): gateways are set up by it
+	}
 	p.KeyEnv = first(t.APIKeyEnv, p.KeyEnv)
 	p.Wire = Wire(first(string(t.Wire), string(p.Wire), string(WireChat)))
 	if t.Headers != nil {
@@ -150,6 +158,19 @@ func (c *Config) keyVariables() []string {
 	return vars
 }
 
+// secretVariables are keyVariables and those that another has gone before.
+func (c *Config) secretVariables() []string {
+	vars := c.keyVariables()
+	for i := range builtin {
+		for _, v := range []string{builtin[i].KeyEnv, builtin[i].TokenEnv} {
+			if v != "" && !slices.Contains(vars, v) {
+				vars = append(vars, v)
+			}
+		}
+	}
+	return vars
+}
+
 // Environ is the environment of tools: the process's own less the providers'
 // keys, which a command has no business with. Everything else is inherited, so
 // that gh and the like still work. tools.env of the config file lets named keys
@@ -163,7 +184,7 @@ func (c *Config) HookEnviron() []string { return c.environ(c.file.Hooks.Env) }
 // programs that look at this one. A kernel that does not let the keys be concealed
 // leaves things as they are with any program.
 func (c *Config) environ(allowed []string) []string {
-	keys := c.keyVariables()
+	keys := c.secretVariables()
 	if c.env.conceal != nil {
 		c.env.conceal.Do(func() { _ = concealed(keys) })
 	}
@@ -186,7 +207,7 @@ func (c *Config) Secrets() []string {
 			out = append(out, s)
 		}
 	}
-	for _, v := range c.keyVariables() {
+	for _, v := range c.secretVariables() {
 		add(c.env.Get(v))
 	}
 	// Unreadable credentials hold no key that this process could leak.
