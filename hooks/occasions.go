@@ -8,7 +8,7 @@ import (
 // occasions are what the matchers of an event are tested on here, where these are
 // this agent's to choose. MCP tools are not among the tools.
 var occasions = func() map[Event][]string {
-	tools := []string{"bash", "read", "write", "edit", "glob", "grep", "todo_write", "ask_user", "job_output", "job_kill"}
+	tools := []string{"bash", "read", "write", "edit", "glob", "grep", "todo_write", "web_fetch", "ask_user", "job_output", "job_kill"}
 	compactions := []string{"manual", "auto"}
 	return map[Event][]string{
 		PreToolUse: tools, PostToolUse: tools, PostToolUseFailure: tools, PermissionRequest: tools, PermissionDenied: tools,

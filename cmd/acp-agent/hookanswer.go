@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"acp-agent/hooks"
+	"acp-agent/loop/tool/web"
 )
 
 // answerOf is the structured answer that the tool would give in a session, for
@@ -21,6 +22,7 @@ func answerOf(name string, input json.RawMessage, output string, code int, dir s
 		NewString  string          `json:"new_string"`
 		ReplaceAll bool            `json:"replace_all"`
 		Todos      json.RawMessage `json:"todos"`
+		URL        string          `json:"url"`
 	}
 	_ = json.Unmarshal(input, &in) // what is of another type stays empty, as in a call that fails
 	if in.Path != "" && !filepath.IsAbs(in.Path) {
@@ -53,6 +55,8 @@ func answerOf(name string, input json.RawMessage, output string, code int, dir s
 		v = hooks.GrepResponse{Content: output, Matches: strings.Count(output, "\n")}
 	case "todo_write":
 		v = hooks.TodoResponse{New: in.Todos}
+	case "web_fetch":
+		v = web.Response{Bytes: len(output), Code: 200, CodeText: "OK", Result: output, URL: in.URL}
 	default:
 		return nil
 	}

@@ -36,8 +36,8 @@ type fetchArgs struct {
 	URL string `json:"url" jsonschema:"example=https://example.com/page" jsonschema_description:"The address of the page, with http:// or https://."`
 }
 
-// fetchResponse is Claude Code's tool_response of WebFetch (sdk-tools.d.ts).
-type fetchResponse struct {
+// Response is Claude Code's tool_response of WebFetch (sdk-tools.d.ts).
+type Response struct {
 	Bytes      int    `json:"bytes"`
 	Code       int    `json:"code"`
 	CodeText   string `json:"codeText"`
@@ -157,7 +157,7 @@ func (f *Fetch) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 	if err != nil {
 		return tool.Fail(f.unreached(ctx, u, err)), nil
 	}
-	out.Meta.Response, err = json.Marshal(fetchResponse{
+	out.Meta.Response, err = json.Marshal(Response{
 		Bytes: len(p.body), Code: res.StatusCode, CodeText: http.StatusText(res.StatusCode), Result: out.Content[0].Text,
 		DurationMs: f.now().Sub(began).Milliseconds(), URL: u.String(),
 	})
