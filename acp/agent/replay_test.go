@@ -259,3 +259,23 @@ func TestLoadIsTakenBack(t *testing.T) {
 		r.prompt(textPrompt(id, "now"), acp.StopReasonEndTurn)
 	})
 }
+
+// A replay does not wait for MCP servers, and may be without them: their calls have
+// the title that they had.
+func TestReplayedCallsOfServersKeepTheirTitles(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.model.add(calls("", toolCall{"1", "mcp__jira__find", args("key", "A-1")}, toolCall{"2", "mcp____x", args("key", "A-1")}), says("ok"))
+		r.say(id, "go", acp.StopReasonEndTurn)
+		r.close(id)
+		r.load(id)
+		one, two := 0, 0
+		for _, f := range r.Frames() {
+			one += strings.Count(f.Raw, `"title":"jira: find (key: \"A-1\")"`)
+			two += strings.Count(f.Raw, `"title":"mcp____x"`)
+		}
+		if one < 2 || two < 2 {
+			t.Errorf("shown by its title %d times, by its name %d times", one, two)
+		}
+	})
+}

@@ -485,10 +485,16 @@ func assistantChunks(d *session.AssistantMessage) []acp.SessionUpdate {
 	return out
 }
 
-// look describes a call by its tool; a tool that is gone by its name alone.
+// look describes a call by its tool; a tool that is gone by its name alone, and one
+// of an MCP server as if it were there: a replay does not wait for the servers.
 func (p *projection) look(name string, input []byte) tool.View {
 	if t, ok := p.tools().Get(name); ok {
 		return t.View(p.env, input)
+	}
+	if rest, ok := strings.CutPrefix(name, "mcp__"); ok {
+		if server, called, _ := strings.Cut(rest, "__"); server != "" && called != "" {
+			return tool.View{Title: tool.RemoteTitle(server, called, input)}
+		}
 	}
 	return tool.View{Title: name}
 }

@@ -1,12 +1,8 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
-	"strings"
-	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -38,11 +34,7 @@ func (r *remote) Spec() tool.Spec { return r.spec }
 
 // View implements tool.Tool.
 func (r *remote) View(_ *tool.Env, input json.RawMessage) tool.View {
-	title := r.server.cfg.Name + ": " + r.def.Name
-	if args := summary(input); args != "" {
-		title += " (" + args + ")"
-	}
-	return tool.View{Title: tool.Title(title)}
+	return tool.View{Title: tool.RemoteTitle(r.server.cfg.Name, r.def.Name, input)}
 }
 
 // Check implements tool.Checker. What an object may hold is the server's to say.
@@ -60,51 +52,4 @@ func (r *remote) Run(ctx context.Context, env *tool.Env, input json.RawMessage) 
 		return tool.Fail(err.Error()), nil
 	}
 	return result(res), nil
-}
-
-// summaryValue is how many characters of a value a title shows.
-const summaryValue = 60
-
-// summary is a call's arguments in short: the plain values, in the order in which
-// the model wrote them.
-func summary(input json.RawMessage) string {
-	dec := json.NewDecoder(bytes.NewReader(input))
-	dec.UseNumber()
-	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
-		return ""
-	}
-	var parts []string
-	for n := 0; dec.More() && n < tool.MaxTitle; {
-		key, err := dec.Token()
-		if err != nil {
-			break
-		}
-		var raw json.RawMessage
-		if dec.Decode(&raw) != nil {
-			break
-		}
-		part := fmt.Sprintf("%v: %s", key, short(raw))
-		parts = append(parts, part)
-		n += len(part)
-	}
-	return strings.Join(parts, ", ")
-}
-
-func short(raw json.RawMessage) string {
-	s := string(raw)
-	switch raw[0] {
-	case '{':
-		return "{…}"
-	case '[':
-		return "[…]"
-	case '"':
-		_ = json.Unmarshal(raw, &s) // s stays what was written
-	}
-	if utf8.RuneCountInString(s) > summaryValue {
-		s = string([]rune(s)[:summaryValue-1]) + "…"
-	}
-	if raw[0] == '"' {
-		return `"` + s + `"`
-	}
-	return s
 }
