@@ -3,7 +3,9 @@ package agent
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -54,6 +56,55 @@ func escaped(data []byte) rune {
 		return -1
 	}
 	return rune(n)
+}
+
+// maxDepth is how deep JSON of a model, a tool or a hook may be in a frame to be shown
+// as JSON. serde_json, and so Zed, reads no frame above 128, .NET none above 64, which
+// the frame's own members count to.
+const maxDepth = 48
+
+// rawJSON passes on JSON that any client can read. Everything else is a string: what is
+// not valid, what is too deep, and a number that no double holds (1e999 is no number to
+// serde_json and Python writes it as Infinity). A frame with it would be lost as a whole.
+func rawJSON(b []byte) json.RawMessage {
+	if len(b) == 0 {
+		return nil
+	}
+	if json.Valid(b) && readable(b) {
+		return b
+	}
+	out, _ := json.Marshal(string(b))
+	return out
+}
+
+// readable says whether valid JSON is not too deep and has no number that overflows.
+func readable(b []byte) bool {
+	depth := 0
+	for i := 0; i < len(b); i++ {
+		switch c := b[i]; {
+		case c == '"':
+			for i++; b[i] != '"'; i++ {
+				if b[i] == '\\' {
+					i++
+				}
+			}
+		case c == '{', c == '[':
+			if depth++; depth > maxDepth {
+				return false
+			}
+		case c == '}', c == ']':
+			depth--
+		case c >= '0' && c <= '9':
+			start := i
+			for i+1 < len(b) && strings.IndexByte("0123456789.eE+-", b[i+1]) >= 0 {
+				i++
+			}
+			if _, err := strconv.ParseFloat(string(b[start:i+1]), 64); err != nil {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // Bounds of live output: an update replaces a call's content, so it carries the

@@ -287,6 +287,51 @@ func TestCallsAreShownMildly(t *testing.T) {
 	})
 }
 
+// Some clients lose a whole frame over JSON that is deep, or over a number that no
+// double holds: such arguments are shown as a string, live, in the question and in a
+// replay. The call runs as the model wrote it.
+func TestCallsAreShownFlat(t *testing.T) {
+	nested := func(n int) string { return strings.Repeat(`{"a":[`, n) + `"]}"` + strings.Repeat(`]}`, n) }
+	for _, tc := range []struct {
+		more string
+		flat bool
+	}{
+		{nested(20), false},
+		{nested(30), true},
+		{nested(3000), true},
+		{`[1e308,-1.5E+2,0,"1e999 \" [ \\"]`, false},
+		{`[1e999]`, true},
+		{`{"x":-1E+400}`, true},
+		{strings.Repeat("9", 400), true},
+	} {
+		bubble(t, options{}, func(r *rig) {
+			id := r.open()
+			r.permissions(acp.PermissionOptionKindAllowOnce)
+			input := `{"command":"echo ran","more":` + tc.more + `}`
+			r.model.add(calls("", toolCall{"1", "bash", input}), says("ok"))
+			r.say(id, "go", acp.StopReasonEndTurn)
+			if got := results(r.model.request(t, -1))["1"]; got != "ran\n" {
+				t.Errorf("the model reads %q", got)
+			}
+			r.close(id)
+			r.load(id)
+			shown := 0
+			for _, f := range r.Frames() {
+				if !strings.Contains(f.Raw, `"rawInput"`) {
+					continue
+				}
+				shown++
+				if strings.Contains(f.Raw, `"rawInput":"`) != tc.flat {
+					t.Errorf("%.60s is shown as %.300s", tc.more, f.Raw)
+				}
+			}
+			if shown < 3 {
+				t.Errorf("%.60s was shown %d times", tc.more, shown)
+			}
+		})
+	}
+}
+
 // H8: a client's no to a write stands where the client was not asked before; what
 // it cannot do, or has just allowed itself, is done on the disk.
 func TestH8RefusedWrites(t *testing.T) {

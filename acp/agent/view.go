@@ -250,7 +250,7 @@ func (p *projection) updates(ev session.Event, replay bool) []acp.SessionUpdate 
 		}
 	case *session.ToolCall:
 		if len(d.Input) > 0 { // a hook rewrote an announced call
-			return one(acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: d.CallID, RawInput: d.Input, Title: p.look(d.Name, d.Input).Title}})
+			return one(acp.SessionUpdate{ToolCallUpdate: &acp.ToolCallUpdate{ToolCallID: d.CallID, RawInput: rawJSON(d.Input), Title: p.look(d.Name, d.Input).Title}})
 		}
 		return one(acp.SessionUpdate{ToolCall: p.toolCall(d)})
 	case *loop.Started:
@@ -572,18 +572,6 @@ func wireLocations(in []session.Location) []acp.ToolCallLocation {
 		}
 		out = append(out, w)
 	}
-	return out
-}
-
-// rawJSON passes valid JSON on and wraps anything else as a string.
-func rawJSON(b []byte) json.RawMessage {
-	if len(b) == 0 {
-		return nil
-	}
-	if json.Valid(b) {
-		return b
-	}
-	out, _ := json.Marshal(string(b))
 	return out
 }
 
