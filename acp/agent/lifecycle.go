@@ -244,24 +244,14 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		return nil, nil, err
 	}
 	rp := newReplayer(a, id, &cfg, su.cwd)
-	var answered []*session.PermissionAnswered
-	log, st, err := a.cfg.Store.Open(ctx, id, func(ev session.Event) error {
-		if d, ok := ev.Data.(*session.PermissionAnswered); ok && d.Rule != "" {
-			answered = append(answered, d)
-		}
+	log, st, err := Reopen(ctx, a.cfg.Store, &cfg, id, su.cwd, func(ev session.Event) {
 		if replay {
 			rp.add(ev)
 		}
-		return nil
 	})
 	if err != nil {
 		release(cfg)
-		return nil, nil, storeError(id, "loading", err)
-	}
-	recall(&cfg, answered)
-	if err := adopt(&cfg, log, st, su.cwd); err != nil {
-		release(cfg)
-		return nil, nil, errors.Join(err, log.Close())
+		return nil, nil, err
 	}
 	l, err := a.open(cfg, log, st, "resume")
 	if err != nil {
@@ -279,6 +269,29 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		}
 	}
 	return l.introduce(ctx)
+}
+
+// Reopen opens a stored session's log for a session that goes on in cwd, and fits cfg
+// to it: what was answered "always" counts again, and what there is no more gives way,
+// which the log and cfg's notices say. visit is called with each event of the log. The
+// error is an *acp.Error.
+func Reopen(ctx context.Context, store session.Store, cfg *loop.Config, id, cwd string, visit func(session.Event)) (session.Log, *session.State, error) {
+	var answered []*session.PermissionAnswered
+	log, st, err := store.Open(ctx, id, func(ev session.Event) error {
+		if d, ok := ev.Data.(*session.PermissionAnswered); ok && d.Rule != "" {
+			answered = append(answered, d)
+		}
+		visit(ev)
+		return nil
+	})
+	if err != nil {
+		return nil, nil, storeError(id, "loading", err)
+	}
+	recall(cfg, answered)
+	if err := adopt(cfg, log, st, cwd); err != nil {
+		return nil, nil, errors.Join(err, log.Close())
+	}
+	return log, st, nil
 }
 
 // recall takes over what the person has answered "always" to in this session.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ type execRequest struct {
 	Mode string
 	// JSON prints the log's events, one a line, instead of the answer.
 	JSON bool
+	// Session is the stored session that goes on; empty for a new one.
+	Session string
 	// typed is the slash command that Prompt stands for.
 	typed *loop.Typed
 }
@@ -38,13 +41,60 @@ func (a *app) exec(ctx context.Context, r execRequest) error {
 		return err
 	}
 	defer w.close()
+	return a.execIn(ctx, w, r)
+}
+
+// resume goes on with a stored session: id, or the newest of the directory for
+// "last". dir is the directory that was asked for, empty for that of the session.
+func (a *app) resume(ctx context.Context, id, dir string, r execRequest) error {
+	w, err := a.runtime()
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	last := id == "last"
+	if last || dir != "" {
+		if r.Dir, err = directory(dir); err != nil {
+			return err
+		}
+	}
+	infos, err := w.List(ctx)
+	if err != nil {
+		return fmt.Errorf("looking for the session: %w", err)
+	}
+	var found *session.Info
+	for i := range infos {
+		info := &infos[i]
+		switch {
+		case !last && info.ID == id:
+			found = info
+		case last && info.Err == nil && info.Dir == r.Dir && (found == nil || info.UpdatedAt.After(found.UpdatedAt)):
+			found = info
+		}
+	}
+	switch {
+	case found == nil && last:
+		return &config.Error{What: "no session is stored that works in " + r.Dir, Do: "leave --resume out, or name one of `acp-agent sessions list`"}
+	case found == nil:
+		return &config.Error{What: "no session " + id + " is stored", Do: "name one of `acp-agent sessions list`"}
+	}
+	r.Session = found.ID
+	if r.Dir == "" {
+		if r.Dir, err = directory(found.Dir); err != nil {
+			return err
+		}
+	}
+	return a.execIn(ctx, w, r)
+}
+
+func (a *app) execIn(ctx context.Context, w *wiring, r execRequest) error {
 	if c, prompt, ok, err := agent.Expand(w.commandDirs(r.Dir), r.Prompt); err != nil {
 		return err
 	} else if ok {
 		r.typed, r.Prompt = &c, prompt
 	}
 	h := session.Header{
-		Version: session.Version, ID: newID(), CreatedAt: time.Now().UTC(), Cwd: r.Dir, Agent: agentName + "/" + version(),
+		Version: session.Version, ID: cmp.Or(r.Session, newID()), CreatedAt: time.Now().UTC(), Cwd: r.Dir, Agent: agentName + "/" + version(),
 	}
 	cfg, err := w.Session(ctx, &agent.SessionParams{Header: h, Roots: []string{r.Dir}})
 	if err != nil {
@@ -52,13 +102,11 @@ func (a *app) exec(ctx context.Context, r execRequest) error {
 	}
 	out := &headless{w: a.stdout, stderr: a.stderr, json: r.JSON}
 	cfg.Observer, cfg.Asker = out, out
-	log, err := w.Create(ctx, h)
+	s, err := w.start(ctx, cfg, h, r.Session != "")
 	if err != nil {
-		return fmt.Errorf("making the session's log: %w", err)
-	}
-	st := session.NewState(h)
-	s, err := loop.New(cfg, log, st, "startup")
-	if err != nil {
+		if cfg.OnClose != nil {
+			cfg.OnClose()
+		}
 		return err
 	}
 	reason, perr := out.run(ctx, s, r)
@@ -74,6 +122,26 @@ func (a *app) exec(ctx context.Context, r execRequest) error {
 		return err
 	}
 	return exitOf(reason, perr)
+}
+
+// start makes the session of a header, or goes on with the stored one of its id.
+func (w *wiring) start(ctx context.Context, cfg loop.Config, h session.Header, stored bool) (*loop.Session, error) {
+	var log session.Log
+	var err error
+	st, source := session.NewState(h), "startup"
+	if stored {
+		source = "resume"
+		if log, st, err = agent.Reopen(ctx, w, &cfg, h.ID, h.Cwd, func(session.Event) {}); err != nil {
+			return nil, startError(err)
+		}
+	} else if log, err = w.Create(ctx, h); err != nil {
+		return nil, fmt.Errorf("making the session's log: %w", err)
+	}
+	s, err := loop.New(cfg, log, st, source)
+	if err != nil {
+		return nil, errors.Join(err, log.Close())
+	}
+	return s, nil
 }
 
 // startError is a session's failure to start without the protocol's code, which
@@ -119,7 +187,7 @@ type headless struct {
 }
 
 func (o *headless) run(ctx context.Context, s *loop.Session, r execRequest) (session.EndReason, error) {
-	if r.Mode != "" && r.Mode != permission.ModeDefault {
+	if r.Mode != "" && (r.Mode != permission.ModeDefault || r.Mode != s.Mode()) {
 		if err := s.Record(ctx, &session.ModeSet{Mode: r.Mode, Source: session.Source{Kind: session.SourceUser}}); err != nil {
 			return session.EndReason{}, err
 		}
