@@ -31,6 +31,8 @@ type entry struct {
 	order  int64 // place among those that finished
 	took   time.Duration
 	async  bool // it went on in the background
+	// ended is set when it has, before the others have.
+	ended atomic.Bool
 }
 
 var _ Batch = (*batch)(nil)
@@ -87,6 +89,7 @@ func (b *batch) runAll(ctx context.Context) *Outcome {
 		wg.Go(func() {
 			start := b.s.opts.Now()
 			e.exit = b.exec(ctx, e, p.data, p.err)
+			e.ended.Store(true)
 			switch {
 			case e.exit.Rest != nil && b.call.Event == SessionEnd: // the end of the session would be its end
 				e.async = true
@@ -101,7 +104,9 @@ func (b *batch) runAll(ctx context.Context) *Outcome {
 			e.order = finished.Add(1)
 		})
 	}
+	slow := time.AfterFunc(patience, b.slow) // it ends by itself: see slow
 	wg.Wait()
+	slow.Stop()
 	if ctx.Err() != nil {
 		return b.cancelled()
 	}
@@ -115,6 +120,24 @@ func (b *batch) runAll(ctx context.Context) *Outcome {
 	}
 	Merge(out, b.call.Event, heard)
 	return out
+}
+
+// patience is how long a hook may keep everybody waiting before the person is told
+// which one it is.
+const patience = 10 * time.Second
+
+// slow tells of the hooks that still run and that nobody can see: one with a status
+// message is shown, but not at a session's start. At its end there is nobody to tell.
+func (b *batch) slow() {
+	if b.s.opts.Notify == nil || b.call.Event == SessionEnd {
+		return
+	}
+	for _, e := range b.entries {
+		hidden := e.h.StatusMessage == "" || b.call.Event == SessionStart
+		if e.held == "" && !e.h.Async && hidden && !e.ended.Load() && b.s.first("slow "+e.h.ID()) {
+			b.s.opts.Notify(b.text(e, fmt.Sprintf("%s has been running for %g s; it is waited for, %g s at most", nameOf(e.h), patience.Seconds(), e.h.Timeout.Seconds())))
+		}
+	}
 }
 
 // cancelled is the outcome after ctx has ended: what was said no longer counts.

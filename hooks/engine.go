@@ -27,7 +27,7 @@ type Options struct {
 	// time until Close. Nil drops it.
 	Deliver func(Late)
 	// Notify is called with what the person should know of async handlers that
-	// failed. Nil drops it.
+	// failed, and of handlers that take long, from any goroutine. Nil drops it.
 	Notify func(Text)
 	// Now is the clock for durations; nil is time.Now.
 	Now func() time.Time

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // fake is a dialect whose handlers are functions.
@@ -396,6 +398,38 @@ func TestAsync(t *testing.T) {
 	s = set(func(o *Options) { o.Deliver = func(Late) { t.Error("delivered after Close") } })
 	s.Match(&Call{Event: Stop}).Run(t.Context())
 	s.Close()
+}
+
+// A hook that keeps everybody waiting is named, once a session; one that a client
+// shows meanwhile, one that is through and one in the background are not.
+func TestSlowHooksAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cc, cx, set := newFakes()
+		slow := func(context.Context, *Job) Answer { <-time.After(2 * patience); return Answer{} }
+		cc.add(Stop, slow).Timeout = time.Minute
+		cc.add(Stop, slow).StatusMessage = "shown"
+		cc.add(Stop, slow).Async = true
+		cc.add(Stop, says(Answer{}))
+		cx.add(SessionStart, slow).StatusMessage = "nobody sees it"
+		cx.add(SessionEnd, slow)
+		told := make(chan Text, 9)
+		s := set(func(o *Options) { o.Notify = func(x Text) { told <- x } })
+		for _, ev := range []Event{Stop, Stop, SessionStart, SessionEnd} {
+			s.Match(&Call{Event: ev}).Run(t.Context())
+		}
+		s.Close()
+		synctest.Wait()
+		close(told)
+		var got []Text
+		for x := range told {
+			got = append(got, x)
+		}
+		want := "claude-code:Stop:1=Stop hook `claude-code-a` has been running for 10 s; it is waited for, 60 s at most" +
+			" | codex:SessionStart:1=SessionStart hook `codex-a` has been running for 10 s; it is waited for, 0 s at most"
+		if texts(got) != want {
+			t.Error(texts(got))
+		}
+	})
 }
 
 func TestCapsAndPayloadErrors(t *testing.T) {
