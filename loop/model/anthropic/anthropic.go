@@ -50,7 +50,8 @@ type Config struct {
 	APIKey string
 	// Bearer sends APIKey as Authorization: Bearer instead, as gateways want it.
 	Bearer bool
-	// KeyName is the environment variable that errors tell people to set.
+	// KeyName is the environment variable that errors tell people to set. Without one
+	// it is named after the provider, where there is a key or the address is its own.
 	KeyName string
 	// Model is asked for when a request names none.
 	Model string
@@ -107,7 +108,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.KeyName == "" {
+	if cfg.KeyName == "" && (fixed || cfg.APIKey != "") {
 		cfg.KeyName = wire.EnvName(cfg.Provider)
 	}
 	if cfg.IdleTimeout <= 0 {

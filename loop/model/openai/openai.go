@@ -55,7 +55,8 @@ type Config struct {
 	// APIKey goes out as a bearer token; empty sends none, which only an own
 	// BaseURL accepts.
 	APIKey string
-	// KeyName is the environment variable that errors tell people to set.
+	// KeyName is the environment variable that errors tell people to set. Without one
+	// it is named after the provider, where there is a key or the address is its own.
 	KeyName string
 	// Model is asked for when a request names none.
 	Model string
@@ -117,7 +118,7 @@ func New(cfg Config) (*Client, error) {
 		host, _, _ := strings.Cut(addr.Host, ":")
 		cfg.Dialect = dialectOf(cfg.Provider, host)
 	}
-	if cfg.KeyName == "" {
+	if cfg.KeyName == "" && (fixed || cfg.APIKey != "") {
 		cfg.KeyName = wire.EnvName(cfg.Provider)
 	}
 	if cfg.IdleTimeout <= 0 {

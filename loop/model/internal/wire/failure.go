@@ -239,7 +239,10 @@ func (e *Endpoint) Failure(f *Failure, status int) *model.Error {
 	switch kind {
 	case model.KindAuth:
 		head, tail = e.Name+" refused the API key", "set "+e.KeyName+" to a valid key, or run: acp-agent login"
-		if status == 403 {
+		switch {
+		case e.KeyName == "":
+			head, tail = e.Name+" refused access", "it has no key: name the variable of one in the config file (api_key_env of [providers."+e.Name+"]), or set headers there"
+		case status == 403:
 			head, tail = e.Name+" refused access", "use a key that has it ("+e.KeyName+", or run: acp-agent login) or another model"
 		}
 	case model.KindQuota:

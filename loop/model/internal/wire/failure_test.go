@@ -101,3 +101,14 @@ func TestFinish(t *testing.T) {
 		t.Errorf("a full window: %v", err)
 	}
 }
+
+// Where no key is configured there is no variable to set and nothing to log in with.
+func TestFailureWithoutKey(t *testing.T) {
+	e := &Endpoint{Name: "local", Now: time.Now}
+	for _, status := range []int{401, 403} {
+		err := e.Failure(&Failure{Message: "no"}, status)
+		if err.Kind != model.KindAuth || !strings.Contains(err.Message, "api_key_env of [providers.local]") || strings.Contains(err.Message, "login") {
+			t.Errorf("%d: %v", status, err)
+		}
+	}
+}

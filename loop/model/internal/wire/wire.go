@@ -27,7 +27,8 @@ const DefaultIdleTimeout = 120 * time.Second
 type Endpoint struct {
 	// Name is the provider's, Host the address without path and user.
 	Name, Host string
-	// KeyName is the environment variable that errors tell people to set.
+	// KeyName is the environment variable that errors tell people to set; empty where
+	// none is configured.
 	KeyName string
 	// Idle is the longest silence; quietTime says how long keep-alives are heard.
 	Idle time.Duration

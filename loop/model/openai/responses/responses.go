@@ -37,7 +37,8 @@ type Config struct {
 	// APIKey goes out as a bearer token; empty sends none, which only an own
 	// BaseURL accepts.
 	APIKey string
-	// KeyName is the environment variable that errors tell people to set.
+	// KeyName is the environment variable that errors tell people to set. Without one
+	// it is named after the provider, where there is a key or the address is its own.
 	KeyName string
 	// Model is asked for when a request names none.
 	Model string
@@ -81,7 +82,8 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Provider == "" {
 		cfg.Provider = "openai"
 	}
-	if cfg.BaseURL == "" && cfg.Provider == "openai" {
+	fixed := cfg.BaseURL == "" && cfg.Provider == "openai"
+	if fixed {
 		cfg.BaseURL = "https://api.openai.com/v1"
 	}
 	if cfg.BaseURL == "" {
@@ -91,7 +93,7 @@ func New(cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.KeyName == "" {
+	if cfg.KeyName == "" && (fixed || cfg.APIKey != "") {
 		cfg.KeyName = wire.EnvName(cfg.Provider)
 	}
 	if cfg.IdleTimeout <= 0 {
