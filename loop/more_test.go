@@ -222,13 +222,41 @@ type fakeServers struct {
 	calls int
 	tools []tool.Tool
 	fails []string
+	late  []string
 }
 
-func (f *fakeServers) Tools(context.Context) ([]tool.Tool, []string, bool) {
+func (f *fakeServers) Tools(ctx context.Context) (tools []tool.Tool, failures, late []string) {
 	f.calls++
 	fails := f.fails
 	f.fails = nil
-	return f.tools, fails, true
+	if f.late != nil {
+		<-ctx.Done()
+	}
+	return f.tools, fails, f.late
+}
+
+// A prompt goes on without a server that takes long to start, and says so: once, and
+// to the model, too, which else looks for tools that it was promised.
+func TestLateServersAreSaidOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, nil, text("ok"), text("ok"))
+		r.cfg.Servers = &fakeServers{late: []string{"jira"}}
+		for range 2 {
+			if _, err := r.prompt("go"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n := 0
+		for _, ev := range r.log.events {
+			if d, ok := ev.Data.(*session.Notice); ok && strings.Contains(d.Text, `"jira" is still starting`) {
+				n++
+			}
+		}
+		told := strings.Count(strings.Join(transcriptTexts(r.model.requests[1].Messages), "\n"), "still starting")
+		if n != 1 || told != 1 {
+			t.Errorf("said %d times to the person, %d times to the model", n, told)
+		}
+	})
 }
 
 func TestServersJoinAndFailuresAreSaidOnce(t *testing.T) {

@@ -3,6 +3,7 @@ package loop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"acp-agent/loop/tool"
@@ -16,8 +17,9 @@ const serversWait = 5 * time.Second
 // Servers are tool servers that connect in the background.
 type Servers interface {
 	// Tools waits until all have connected or failed, or ctx is done. It returns
-	// the tools that there are, each failure once, and whether that is all.
-	Tools(ctx context.Context) (tools []tool.Tool, failures []string, settled bool)
+	// the tools that there are, each failure once, and the names of the servers that
+	// are still connecting.
+	Tools(ctx context.Context) (tools []tool.Tool, failures, late []string)
 }
 
 // Tools returns the session's tools.
@@ -30,14 +32,14 @@ func (t *turn) joinServers() error {
 		return nil
 	}
 	type got struct {
-		tools    []tool.Tool
-		failures []string
+		tools          []tool.Tool
+		failures, late []string
 	}
 	ctx, cancel := context.WithTimeout(t.ctx, serversWait)
 	defer cancel()
 	g := await(s, func() got {
-		tools, failures, _ := s.cfg.Servers.Tools(ctx)
-		return got{tools, failures}
+		tools, failures, late := s.cfg.Servers.Tools(ctx)
+		return got{tools, failures, late}
 	})
 	var data []session.Data
 	agent := session.Source{Kind: session.SourceAgent, Name: "mcp"}
@@ -47,6 +49,16 @@ func (t *turn) joinServers() error {
 			// The model would else take tools that it was promised for a mistake of
 			// the user's (hermes-agent#89668).
 			&session.ContextMessage{Content: []session.Block{session.Text(f + " Its tools are not available.")}, Source: agent})
+	}
+	for _, name := range g.late {
+		if t.ctx.Err() != nil || slices.Contains(s.lateServers, name) {
+			continue
+		}
+		s.lateServers = append(s.lateServers, name)
+		text := fmt.Sprintf("The MCP server %q is still starting. This prompt goes on without its tools; the first one after it is ready has them.", name)
+		data = append(data,
+			&session.Notice{Severity: "warning", Text: text, Source: agent},
+			&session.ContextMessage{Content: []session.Block{session.Text(text)}, Source: agent})
 	}
 	base := s.cfg.Tools
 	reg, err := tool.NewRegistry()

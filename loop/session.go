@@ -203,6 +203,8 @@ type Session struct {
 	wg      sync.WaitGroup
 
 	tools atomic.Pointer[tool.Registry]
+	// lateServers are the tool servers that a prompt has gone on without.
+	lateServers []string
 	// envStart guards the making of the file that has commands read EnvFile.
 	envStart    sync.Once
 	envStartErr error

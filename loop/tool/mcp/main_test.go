@@ -329,8 +329,9 @@ func soon(t testing.TB) context.Context {
 // settled returns the tools by name and the failures.
 func settled(t testing.TB, s *Set) (map[string]tool.Tool, []string) {
 	t.Helper()
-	tools, failures, ok := s.Tools(soon(t))
-	if !ok {
+	ctx := soon(t)
+	tools, failures, late := s.Tools(ctx)
+	if late != nil || ctx.Err() != nil {
 		t.Fatal("the servers did not settle")
 	}
 	return byName(tools), failures

@@ -114,18 +114,22 @@ func Start(ctx context.Context, servers []Server, o Options) *Set {
 
 // Tools waits until all servers have connected or failed, or ctx is done. It
 // returns the tools of those connected, in the order of their names, and each
-// failure once: a sentence for the person. settled is false while a server is
-// still connecting; its tools come with a later call. A server that ended after
-// it had connected keeps its tools: a call starts it again.
-func (s *Set) Tools(ctx context.Context) (tools []tool.Tool, failures []string, settled bool) {
+// failure once: a sentence for the person. late are the servers that are still
+// connecting for the first time; their tools come with a later call. A server that
+// ended after it had connected keeps its tools: a call starts it again.
+func (s *Set) Tools(ctx context.Context) (tools []tool.Tool, failures, late []string) {
 	for {
 		s.mu.Lock()
-		settled = s.settledLocked()
 		changed := s.changed
-		if settled || ctx.Err() != nil || s.closed {
+		if s.settledLocked() || ctx.Err() != nil || s.closed {
 			tools, failures = s.toolsLocked()
+			for _, sv := range s.servers {
+				if sv.attempt != nil && !sv.met {
+					late = append(late, sv.cfg.Name)
+				}
+			}
 			s.mu.Unlock()
-			return tools, failures, settled
+			return tools, failures, late
 		}
 		s.mu.Unlock()
 		select {

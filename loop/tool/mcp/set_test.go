@@ -330,10 +330,10 @@ func TestSlow(t *testing.T) {
 	until(t, s, func() bool { return s.servers[1].met })
 	now, cancel := context.WithCancel(context.Background())
 	cancel()
-	list, failures, ok := s.Tools(now)
+	list, failures, late := s.Tools(now)
 	tools := byName(list)
-	if ok || len(failures) > 0 || tools["mcp__fast__echo"] == nil || tools["mcp__slow__echo"] != nil {
-		t.Fatalf("%v %v %v", ok, failures, tools)
+	if !slices.Equal(late, []string{"slow"}) || len(failures) > 0 || tools["mcp__fast__echo"] == nil || tools["mcp__slow__echo"] != nil {
+		t.Fatalf("%v %v %v", late, failures, tools)
 	}
 	c, err := gate.Accept()
 	if err != nil {
@@ -344,8 +344,8 @@ func TestSlow(t *testing.T) {
 	if tools["mcp__slow__echo"] == nil {
 		t.Error("the late server's tools are missing")
 	}
-	list, _, ok = s.Tools(now)
-	if !ok || len(list) != len(tools) || !slices.IsSortedFunc(list, func(a, b tool.Tool) int { return strings.Compare(a.Spec().Name, b.Spec().Name) }) {
+	list, _, late = s.Tools(now)
+	if late != nil || len(list) != len(tools) || !slices.IsSortedFunc(list, func(a, b tool.Tool) int { return strings.Compare(a.Spec().Name, b.Spec().Name) }) {
 		t.Error("a settled set is not ready at once, or not in order")
 	}
 }
@@ -499,8 +499,8 @@ func TestHeaders(t *testing.T) {
 
 func TestNoServers(t *testing.T) {
 	s := start(t, Options{})
-	if tools, failures, ok := s.Tools(context.Background()); len(tools) > 0 || len(failures) > 0 || !ok {
-		t.Error(tools, failures, ok)
+	if tools, failures, late := s.Tools(context.Background()); len(tools) > 0 || len(failures) > 0 || late != nil {
+		t.Error(tools, failures, late)
 	}
 	s.Close()
 	s.Close()
