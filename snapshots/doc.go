@@ -40,6 +40,7 @@
 //	setMode {modeId}   setConfigOption {configId, value}
 //	request {method, params, expectErrorCode?}   notify {method, params}
 //	rawLine {line, expect?}             expect: members that some later frame has
+//	writeFile {path, text?}             as somebody else would, past the agent
 //	waitForFile {path}   waitForText {text}   waitForUpdate {kind}
 //	waitForLogEvent {type}   waitForRequest {count?}: the model was asked so often
 //	waitForTurnStart {minimumTurn?}   waitForTurnEnd

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,22 @@ func TestFlippedByte(t *testing.T) {
 			if diffs := compareFiles(one, got); len(diffs) != 1 || diffs[0].File != name {
 				t.Fatalf("%s byte %d (%q to %q): %d differences %v", name, i, data[i], flipped[i], len(diffs), diffs)
 			}
+		}
+	}
+}
+
+// A file that a step writes is there for the agent, and among the changes.
+func TestWriteFile(t *testing.T) {
+	const input = `{"steps":[{"op":"initialize"},{"op":"writeFile","path":"a/b.txt","text":"in {{cwd}}\n"},{"op":"waitForFile","path":"a/b.txt"},{"op":"newSession"},{"op":"prompt","text":"hi"}]}`
+	dir := recorded(t, "good", input)
+	changed, _ := os.ReadFile(filepath.Join(dir, changesFile))
+	if want := `{"path":"a/b.txt","change":"added","content":"in {{cwd}}\n"}` + "\n"; string(changed) != want {
+		t.Errorf("changes %s, want %s", changed, want)
+	}
+	for _, path := range []string{"../x", "/x", ""} {
+		bad := newScenario(t, map[string]string{inputFile: strings.Replace(input, `"a/b.txt"`, strconv.Quote(path), 1), logFile: bareScript})
+		if res := drive(t, bad, "good", nil); res.Err == nil || !strings.Contains(res.Err.Error(), "input.json step 2 (writeFile)") {
+			t.Errorf("%q: %v", path, res.Err)
 		}
 	}
 }

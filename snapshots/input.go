@@ -87,7 +87,7 @@ type Step struct {
 	// WaitForRequest waits until the model was asked so many times in the run.
 	WaitForRequest int  `json:"waitForRequest,omitempty"`
 	Immediately    bool `json:"immediately,omitempty"`
-	// Path is waitForFile's, relative to the working directory.
+	// Path is waitForFile's and writeFile's, relative to the working directory.
 	Path   string `json:"path,omitempty"`
 	Kind   string `json:"kind,omitempty"`
 	Type   string `json:"type,omitempty"`
@@ -131,6 +131,7 @@ var stepFields = map[string][]string{
 	"rawLine":                      {"line", "expect"},
 	"request":                      {"method", "params", "expectErrorCode"},
 	"notify":                       {"method", "params"},
+	"writeFile":                    {"path", "text"},
 	"waitForFile":                  {"path"},
 	"waitForText":                  {"text"},
 	"waitForUpdate":                {"kind"},

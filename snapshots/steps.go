@@ -1,6 +1,7 @@
 package snapshots
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // driver carries out the steps of one scenario.
@@ -69,6 +71,8 @@ func (d *driver) step(ctx context.Context, s *Step) error {
 		return nil
 	case "rawLine":
 		return d.rawLine(ctx, s)
+	case "writeFile":
+		return d.writeFile(ctx, s)
 	case "closeInput":
 		d.c.out.close()
 		return nil
@@ -120,6 +124,34 @@ func (d *driver) file(ctx context.Context, path string) error {
 		_, err := os.Lstat(full)
 		return err == nil
 	})
+}
+
+// writeFile writes a file of the working directory, its folders too. For a named
+// pipe it waits until somebody reads.
+func (d *driver) writeFile(ctx context.Context, s *Step) error {
+	if !filepath.IsLocal(filepath.FromSlash(s.Path)) {
+		return fmt.Errorf("path %q leaves the working directory", s.Path)
+	}
+	full := filepath.Join(d.place.cwd, filepath.FromSlash(s.Path))
+	if err := os.MkdirAll(filepath.Dir(full), 0o755); err != nil {
+		return err
+	}
+	var werr error
+	err := d.c.poll(ctx, "somebody who reads "+s.Path, func() bool {
+		werr = writeAtOnce(full, d.expand(s.Text))
+		return !errors.Is(werr, syscall.ENXIO)
+	})
+	return cmp.Or(err, werr)
+}
+
+// writeAtOnce fails with ENXIO where a pipe has no reader.
+func writeAtOnce(path, data string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|syscall.O_NONBLOCK, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(data)
+	return cmp.Or(err, f.Close())
 }
 
 // logEvent waits until the logs hold n events of a type. The log is the one
