@@ -162,6 +162,34 @@ func TestE4LoadOfABusySession(t *testing.T) {
 	})
 }
 
+// What a stream still has when its turn is cancelled is shown as it is kept.
+func TestCancelledTextIsShown(t *testing.T) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.model.add(func(ctx context.Context, _ *model.Request, yield func(session.Chunk, error) bool) {
+			for i, c := range textChunks("begun", ", more") {
+				if c.Text == ", more" {
+					<-ctx.Done()
+				}
+				if !yield(c, nil) {
+					t.Errorf("chunk %d is not taken", i)
+					return
+				}
+			}
+			yield(session.Chunk{}, ctx.Err())
+		}, says("fine"))
+		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+		r.seenText(id, "begun")
+		r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
+		r.stops(p, acp.StopReasonCancelled)
+		shown := r.Text(id)
+		r.say(id, "go on", acp.StopReasonEndTurn)
+		if kept := allText(r.model.request(t, -1)); shown != "begun, more" || !strings.Contains(kept, shown) {
+			t.Errorf("shown %q, kept %q", shown, kept)
+		}
+	})
+}
+
 // E4: loads of one live session at the same time leave one session.
 func TestLoadedAtOnce(t *testing.T) {
 	bubble(t, options{}, func(r *rig) {

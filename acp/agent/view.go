@@ -32,6 +32,7 @@ type view struct {
 	mu     sync.Mutex
 	output map[string]*liveOutput
 	frame  []byte
+	stuck  bool // a delta of a cancelled turn was not taken
 	// offered are the commands that the client was told of last.
 	offered []acp.AvailableCommand
 }
@@ -83,7 +84,7 @@ const cancelledGrace = 250 * time.Millisecond
 func (v *view) send(ctx context.Context, u acp.SessionUpdate) { v.write(ctx, v.appendUpdate(nil, u)) }
 
 // write writes encoded updates.
-func (v *view) write(ctx context.Context, frames []byte) {
+func (v *view) write(ctx context.Context, frames []byte) (ok bool) {
 	if ctx.Err() != nil {
 		var stop context.CancelFunc
 		ctx, stop = context.WithTimeout(context.WithoutCancel(ctx), cancelledGrace)
@@ -91,7 +92,9 @@ func (v *view) write(ctx context.Context, frames []byte) {
 	}
 	if err := v.agent.conn.WriteFrame(ctx, frames); err != nil {
 		v.agent.cfg.Log.Debug("an update was not sent", "session", v.id, "error", err)
+		return false
 	}
+	return true
 }
 
 // Events implements loop.Observer. The updates of what became durable together go
@@ -138,10 +141,14 @@ func (v *view) Delta(ctx context.Context, messageID string, c *session.Chunk) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.frame = acp.AppendTextChunk(v.frame[:0], v.id, kind, messageID, c.Text)
-	if err := v.agent.conn.WriteFrame(ctx, v.frame); err != nil {
-		v.agent.cfg.Log.Debug("a delta was not sent", "session", v.id, "error", err)
+	// What a stream still has when its turn is cancelled stays in the transcript, so
+	// that it is shown, too; a client that does not read is waited for once.
+	cancelled := ctx.Err() != nil
+	if cancelled && v.stuck {
+		return
 	}
+	v.frame = acp.AppendTextChunk(v.frame[:0], v.id, kind, messageID, c.Text)
+	v.stuck = !v.write(ctx, v.frame) && cancelled
 	if cap(v.frame) > maxFrame {
 		v.frame = nil
 	}
