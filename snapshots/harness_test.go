@@ -339,3 +339,21 @@ func TestSecretsAreNotRecorded(t *testing.T) {
 		t.Errorf("got %v, wrote %v", res.Err, res.Updated)
 	}
 }
+
+// How old the files of a workspace are does not depend on when they were copied.
+func TestWorkspaceHasItsAge(t *testing.T) {
+	src, dst := t.TempDir(), t.TempDir()
+	for _, name := range []string{"b", "a"} {
+		if err := os.WriteFile(filepath.Join(src, name), nil, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := copyTree(dst, src); err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"a", "b"} {
+		if info, err := os.Stat(filepath.Join(dst, name)); err != nil || info.ModTime().Sub(copiedAt) != time.Duration(i+1)*time.Second {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}

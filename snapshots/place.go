@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 )
 
@@ -76,9 +77,15 @@ func (p place) expand(s string) string {
 	return strings.NewReplacer("{{cwd}}", p.cwd, "{{home}}", p.home, "{{state}}", p.state, "{{scenario}}", p.scenario).Replace(s)
 }
 
+// copiedAt is when the files of a workspace were last changed, each a second after
+// the one before it by path: a glob tells which is the newest, and the clock of a
+// file system does not tell those apart that are copied at once.
+var copiedAt = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
 // copyTree copies files with their mode bits. It is not os.CopyFS because a
 // checkout's files may be read-only and the run must be able to change them.
 func copyTree(dst, src string) error {
+	at := copiedAt
 	return filepath.WalkDir(src, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -106,7 +113,11 @@ func copyTree(dst, src string) error {
 		if err != nil {
 			return err
 		}
-		return os.WriteFile(to, data, info.Mode().Perm()|0o600)
+		if err := os.WriteFile(to, data, info.Mode().Perm()|0o600); err != nil {
+			return err
+		}
+		at = at.Add(time.Second)
+		return os.Chtimes(to, at, at)
 	})
 }
 
