@@ -245,7 +245,7 @@ func (t *turn) commitAnswer(messageID string, info model.Info) error {
 	}
 	data := []session.Data{m}
 	if u := m.Usage; u != nil {
-		report := &session.UsageReport{Turn: st.Number, Step: st.Step, Usage: *u, Window: info.Window}
+		report := &session.UsageReport{Turn: st.Number, Step: st.Step, Usage: *u, Window: info.Window, Output: info.OutputBudget()}
 		if cost, ok := info.Cost(*u); ok {
 			report.Cost, report.Currency = s.state.Cost+cost, "USD"
 		}

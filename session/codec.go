@@ -120,6 +120,7 @@ func appendData(dst []byte, d Data) ([]byte, error) {
 		w.int("step", int64(d.Step))
 		w.usage("usage", &d.Usage)
 		w.optInt("window", d.Window)
+		w.optInt("output", d.Output)
 		w.optStr("currency", d.Currency)
 		return append(w.dst, '}'), nil
 	case *TodoWrite:

@@ -411,12 +411,15 @@ type SessionTitle struct {
 }
 
 // UsageReport says what a model call used. Window is the model's context window
-// in tokens (0 unknown), Cost the cumulative cost where prices are known.
+// in tokens (0 unknown), Output what of it is kept for an answer, Cost the
+// cumulative cost where prices are known. The first two decide when a compaction is
+// due.
 type UsageReport struct {
 	Turn     int     `json:"turn"`
 	Step     int     `json:"step"`
 	Usage    Usage   `json:"usage"`
 	Window   int64   `json:"window,omitempty"`
+	Output   int64   `json:"output,omitempty"`
 	Cost     float64 `json:"cost,omitempty"`
 	Currency string  `json:"currency,omitempty"`
 }

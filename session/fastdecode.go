@@ -190,6 +190,9 @@ func (r *decoder) usageReport() *UsageReport {
 	if r.opt(`,"window":`) {
 		d.Window = r.int()
 	}
+	if r.opt(`,"output":`) {
+		d.Output = r.int()
+	}
 	return d // with a cost it is left to encoding/json
 }
 

@@ -42,7 +42,7 @@
 //	rawLine {line, expect?}             expect: members that some later frame has
 //	writeFile {path, text?}             as somebody else would, past the agent
 //	waitForFile {path}   waitForText {text}   waitForUpdate {kind}
-//	waitForLogEvent {type}   waitForRequest {count?}: the model was asked so often
+//	waitForLogEvent {type, count?}   waitForRequest {count?}: the model was asked so often
 //	waitForTurnStart {minimumTurn?}   waitForTurnEnd
 //	closeInput
 //
@@ -82,7 +82,8 @@
 // timing alone is settled: streamed text is joined on the wire and re-packed in
 // the log with its token borders kept, previews of a running tool's output are
 // left out, tools that start side by side start in the model's order, a new
-// session's command list stands right behind the answer that made it. Each line
+// session's command list, and how full it is, stand right behind the answer that
+// made it. Each line
 // is compared field by field, member order aside; a line reports its first
 // difference.
 //

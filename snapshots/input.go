@@ -99,7 +99,7 @@ type Step struct {
 	Expect   any    `json:"expect,omitempty"`
 	Method   string `json:"method,omitempty"`
 	Params   any    `json:"params,omitempty"`
-	// Count is waitForRequest's, 1 when 0.
+	// Count is waitForRequest's and waitForLogEvent's, 1 when 0.
 	Count int `json:"count,omitempty"`
 	// MinimumTurn belongs to the reference's waitForTurnStart.
 	MinimumTurn int `json:"minimumTurn,omitempty"`
@@ -135,7 +135,7 @@ var stepFields = map[string][]string{
 	"waitForFile":                  {"path"},
 	"waitForText":                  {"text"},
 	"waitForUpdate":                {"kind"},
-	"waitForLogEvent":              {"type"},
+	"waitForLogEvent":              {"type", "count"},
 	"waitForRequest":               {"count"},
 	"waitForTurnStart":             {"minimumTurn"},
 	"waitForTurnEnd":               {},

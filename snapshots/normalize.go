@@ -28,6 +28,7 @@ var (
 	uuidPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 	})
+	outputPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`acp-agent-output-[0-9]+`) })
 	digestPattern  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`sha256:[0-9a-f]{64}`) })
 	rolloutPattern = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`\d{4}/\d{2}/\d{2}/rollout-\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}`)
@@ -86,6 +87,8 @@ func (n *normaliser) scrub(s, kind string) string {
 	}
 	// Codex names a transcript by the time at which its session began.
 	s = rolloutPattern().ReplaceAllString(s, "{{date}}/rollout-{{time}}")
+	// Where long output of commands is kept.
+	s = outputPattern().ReplaceAllStringFunc(s, func(dir string) string { return n.token("output", dir) })
 	for id, t := range n.tokens {
 		if len(id) >= 8 {
 			s = strings.ReplaceAll(s, id, t)
@@ -166,7 +169,7 @@ func idKind(key string) string {
 // that start side by side start in their order: how a stream is cut into frames
 // and what runs first depends on timing, what is said in the end does not.
 func (n *normaliser) wire(frames []record, exact, pin bool, opened func(record) string) []record {
-	frames = hoistCommands(frames, opened)
+	frames = hoistOpening(frames, opened)
 	if !exact {
 		frames = joinChunks(sortStarts(dropPreviews(frames)))
 	}
@@ -230,12 +233,12 @@ func (n *normaliser) agentID(id *value) *value {
 	return n.agentIDs[key]
 }
 
-// hoistCommands moves the first command list of a session to the answer that
-// opened it. The agent sends it once the answer is out, while the client may
-// already prompt: what comes first of the two is timing.
-func hoistCommands(frames []record, opened func(record) string) []record {
-	offers := func(f record, id string) bool {
-		return f != nil && f.text("params", "update", "sessionUpdate") == "available_commands_update" && f.text("params", "sessionId") == id
+// hoistOpening moves the first command list of a session, and how full its context
+// is, to the answer that opened it. The agent sends them once the answer is out,
+// while the client may already prompt: what comes first is timing.
+func hoistOpening(frames []record, opened func(record) string) []record {
+	shows := func(f record, id, kind string) bool {
+		return f != nil && f.text("params", "update", "sessionUpdate") == kind && f.text("params", "sessionId") == id
 	}
 	rest := slices.Clone(frames)
 	var out []record
@@ -248,11 +251,13 @@ func hoistCommands(frames []record, opened func(record) string) []record {
 		if id == "" {
 			continue
 		}
-		for j := i + 1; j < len(rest); j++ {
-			if offers(rest[j], id) {
-				out = append(out, rest[j])
-				rest[j] = nil
-				break
+		for _, kind := range []string{"available_commands_update", "usage_update"} {
+			for j := i + 1; j < len(rest); j++ {
+				if shows(rest[j], id, kind) {
+					out = append(out, rest[j])
+					rest[j] = nil
+					break
+				}
 			}
 		}
 	}

@@ -50,6 +50,7 @@ func (n *normaliser) requests(lines []record) []record {
 		} else {
 			tokenHead(l.get("head"))
 		}
+		l.remove("sessionId") // "session" says as much
 		n.walk(l, "")
 	}
 	return lines

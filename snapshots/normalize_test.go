@@ -75,16 +75,18 @@ func TestChunksJoinOnTheWire(t *testing.T) {
 
 func nothingOpened(record) string { return "" }
 
-// The command list may come before or after the first update of a turn.
-func TestCommandListIsHoisted(t *testing.T) {
+// The command list, and how full the context is, may come before or after the first
+// update of a turn.
+func TestOpeningIsHoisted(t *testing.T) {
 	const (
 		opened   = `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}` + "\n"
 		commands = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"available_commands_update","availableCommands":[]}}}` + "\n"
+		usage    = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"usage_update","used":0,"size":9}}}` + "\n"
 		title    = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","title":"t"}}}` + "\n"
 	)
 	open := func(f record) string { return f.text("result", "sessionId") }
-	a := newNormaliser(testPlace).wire(lines(t, opened+commands+title+commands), false, false, open)
-	b := newNormaliser(testPlace).wire(lines(t, opened+title+commands+commands), false, false, open)
+	a := newNormaliser(testPlace).wire(lines(t, opened+commands+usage+title+commands), false, false, open)
+	b := newNormaliser(testPlace).wire(lines(t, opened+title+usage+commands+commands), false, false, open)
 	if x, y := string(formatLines(a)), string(formatLines(b)); x != y || strings.Count(x, "available_commands_update") != 2 {
 		t.Errorf("the same frames in another order give\n%s\n%s", x, y)
 	}

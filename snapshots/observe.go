@@ -20,7 +20,7 @@ type got struct {
 	// frames are the agent's, as they came; files the normalised expectations.
 	frames []record
 	files  map[string][]byte
-	// logs are the raw session logs in the order in which the wire named them.
+	// logs are the raw session logs, in the order of asked.
 	logs  [][]byte
 	after tree
 	calls map[int]call
@@ -125,7 +125,7 @@ func (r *runner) collect(s *Scenario, p place, sessions []string, before tree, g
 	if err != nil {
 		return err
 	}
-	if g.logs, err = readLogs(p.state, sessions); err != nil {
+	if g.logs, err = readLogs(p.state, asked(requests, sessions)); err != nil {
 		return err
 	}
 	if !r.o.Foreign {
@@ -211,8 +211,25 @@ func (r *runner) checkRules(s *Scenario, requests []record, g *got, res *Result)
 	res.Faults = append(res.Faults, checkRequests(requests, sent)...)
 }
 
-// readLogs reads the session logs: first those that the wire named, in that
-// order, then others by name.
+// asked orders sessions as a replay meets them: by their first request to the
+// model, those that made none behind.
+func asked(requests []record, sessions []string) []string {
+	var out []string
+	for _, r := range requests {
+		if id := r.text("sessionId"); id != "" && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	for _, id := range sessions {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// readLogs reads the session logs: first those of sessions, in that order, then
+// others by name.
 func readLogs(state string, sessions []string) ([][]byte, error) {
 	files, err := filepath.Glob(filepath.Join(state, "sessions", "*.jsonl"))
 	if err != nil {

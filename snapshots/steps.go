@@ -91,7 +91,7 @@ func (d *driver) wait(ctx context.Context, s *Step) error {
 		d.seen[s.Kind]++
 		return d.c.await(ctx, "an update of kind "+s.Kind, func() bool { return d.updates(s.Kind) > n })
 	case "waitForLogEvent":
-		return d.logEvent(ctx, s.Type, 1)
+		return d.logEvent(ctx, s.Type, max(1, s.Count))
 	case "waitForRequest":
 		return d.modelAsked(ctx, max(1, s.Count))
 	case "waitForTurnStart":

@@ -61,8 +61,8 @@ func (r *runner) update(ctx context.Context, s *Scenario, g *got, res *Result) e
 }
 
 // replayed is what the agent does when the recording answers in the provider's
-// place. That is what a scenario expects: the provider's name, the model's
-// window and its price are no part of it. The logs of the live run are put in
+// place. That is what a scenario expects: the provider's name and its price are
+// no part of it. The logs of the live run are put in
 // place for it and taken away again.
 func (r *runner) replayed(ctx context.Context, s *Scenario, live *got) (*got, error) {
 	logs := map[string][]byte{}

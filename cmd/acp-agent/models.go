@@ -89,7 +89,7 @@ func (m *models) defaultRef() (string, error) {
 // ask for the same list, and it reads the stored keys.
 func (m *models) known() []model.Info {
 	if m.replay != nil {
-		return []model.Info{{Ref: replayRef}}
+		return []model.Info{m.replayInfo()}
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,6 +122,11 @@ func (m *models) list() []model.Info {
 	return out
 }
 
+func (m *models) replayInfo() model.Info {
+	window, output := m.replay.Window()
+	return model.Info{Ref: replayRef, Images: true, Window: window, Budget: output}
+}
+
 // retry is the retry policy: a replay waits for nothing.
 func (m *models) retry(max int) loop.RetryPolicy {
 	p := loop.RetryPolicy{Max: max, Base: 500 * time.Millisecond, Cap: 10 * time.Second, MaxAfter: 60 * time.Second}
@@ -151,7 +156,7 @@ func (m *models) Client(ref string) (model.Client, model.Info, error) {
 
 func (m *models) make(ref string) (modelClient, error) {
 	if m.replay != nil {
-		return modelClient{m.replay, model.Info{Ref: replayRef, Images: true}}, nil
+		return modelClient{m.replay, m.replayInfo()}, nil
 	}
 	r, err := config.ParseModel(ref)
 	if err != nil {
@@ -248,13 +253,14 @@ func (r *recorder) write(req *model.Request) error {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(struct {
 		Session  int                 `json:"session"`
+		ID       string              `json:"sessionId"`
 		Turn     int                 `json:"turn"`
 		Step     int                 `json:"step"`
 		Attempt  int                 `json:"attempt"`
 		Handler  string              `json:"handler,omitempty"`
 		Head     session.RequestHead `json:"head"`
 		Messages []session.Message   `json:"messages"`
-	}{n, req.Turn, req.Step, req.Attempt, req.Handler, req.Head, req.Messages})
+	}{n, req.SessionID, req.Turn, req.Step, req.Attempt, req.Handler, req.Head, req.Messages})
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ type parser struct {
 	// that a retry or the turn's end can say more of it.
 	failed bool
 	asides map[string]*reel
+	// at is the position of what comes next.
+	at             position
+	window, output int64
 }
 
 func parse(name string, r io.Reader) (*script, error) {
@@ -84,7 +87,7 @@ func parse(name string, r io.Reader) (*script, error) {
 		}
 	}
 	p.cut()
-	s := &script{name: name, scenario: p.scenario, reel: reel{calls: p.calls}, asides: p.asides}
+	s := &script{name: name, scenario: p.scenario, reel: reel{calls: p.calls}, asides: p.asides, window: p.window, output: p.output}
 	for _, reel := range s.reels() {
 		for i := range reel.calls {
 			reel.calls[i].templated = templated(reel.calls[i].chunks, s.scenario)
@@ -145,8 +148,15 @@ func (p *parser) row(rw *row) error {
 		return p.asked(rw.Data)
 	case "hook/answer":
 		return p.answered(rw.Data)
-	case "step/start":
+	case "turn/start", "step/start":
 		p.cut()
+		p.at = position{}
+		return json.Unmarshal(rw.Data, &p.at)
+	case "usage":
+		var d session.UsageReport
+		if p.own && p.window == 0 && json.Unmarshal(rw.Data, &d) == nil {
+			p.window, p.output = d.Window, d.Output
+		}
 	case "model/retry", "llm/retry":
 		var d struct {
 			Failure failure `json:"failure"`
@@ -267,12 +277,23 @@ func (p *parser) message(data json.RawMessage) error {
 	return nil
 }
 
-// compaction makes a stream of a summary that a model wrote and whose stream is
-// not in the log. A compaction without usage asked no model.
+// compaction reads the request for a summary and how it ended. One that begins
+// while a call is open begins because that call did not fit; one that had a digest
+// is a call, whatever came of it. A summary whose stream is not in the log is made
+// into one; without usage it asked no model.
 func (p *parser) compaction(data json.RawMessage) error {
 	var d session.Compaction
 	if err := json.Unmarshal(data, &d); err != nil {
 		return err
+	}
+	if d.Status == "in_progress" {
+		if p.open {
+			p.fail(&failure{Kind: string(model.KindContextOverflow), Message: "the recorded request did not fit"}, false)
+		}
+		if d.Digest != "" {
+			p.begin(p.at)
+		}
+		return nil
 	}
 	if p.unclaimed {
 		p.unclaimed = false

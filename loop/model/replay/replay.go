@@ -52,6 +52,8 @@ type script struct {
 	reel
 	// asides are what the session's hooks asked, by handler.
 	asides map[string]*reel
+	// window and output are the recorded model's, 0 where they are not known.
+	window, output int64
 }
 
 // reel is recorded calls, served in order.
@@ -150,6 +152,13 @@ func load(path string) (*script, error) {
 		return nil, fmt.Errorf("reading the recording %s: %w", path, err)
 	}
 	return s, nil
+}
+
+// Window returns the recorded model's context window and what of it is kept for an
+// answer, so that a compaction is due where it was; 0 where they are not recorded.
+func (r *Replay) Window() (window, output int64) {
+	s := r.scripts[0]
+	return s.window, s.output
 }
 
 // Calls returns how many model calls are recorded.

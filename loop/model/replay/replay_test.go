@@ -466,3 +466,36 @@ func TestEachCodeHasItsKind(t *testing.T) {
 		}
 	}
 }
+
+// A summary that was asked for is a call, whatever came of it; one that was asked
+// for in the middle of a call says that this did not fit.
+func TestSummaryCalls(t *testing.T) {
+	begin := &session.Compaction{ID: "1", Status: "in_progress", Digest: "sha256:"}
+	failed := &session.Compaction{ID: "1", Status: "failed", Error: "HTTP 503"}
+	done := &session.Compaction{ID: "1", Status: "completed", Content: []session.Block{session.Text("s")}}
+	turn := &session.StepStart{Turn: 1, Step: 1}
+	for name, tt := range map[string]struct {
+		data []session.Data
+		want []string
+	}{
+		"failed at once":  {[]session.Data{turn, begin, failed, end(session.EndCompleted, nil), sent(1), text("a"), finish(session.FinishStop)}, []string{"error server 0 0s retryable=false \"HTTP 503\"\n", "text \"a\"\nfinish stop\n"}},
+		"failed midway":   {[]session.Data{turn, begin, text("ha"), failed, end(session.EndCompleted, nil)}, []string{"text \"ha\"\nerror server 0 0s retryable=false \"HTTP 503\"\n"}},
+		"did not fit":     {[]session.Data{turn, sent(1), begin, text("s"), finish(session.FinishStop), done, sent(1), text("a"), finish(session.FinishStop)}, []string{"error context_overflow 0 0s retryable=false \"the recorded request did not fit\"\n", "text \"s\"\nfinish stop\n", "text \"a\"\nfinish stop\n"}},
+		"without streams": {[]session.Data{turn, begin, done}, []string{"text \"s\"\nfinish stop\n"}},
+	} {
+		r := open(t, record(t, t.TempDir(), tt.data...))
+		if r.Calls() != len(tt.want) {
+			t.Errorf("%s: %d calls", name, r.Calls())
+			continue
+		}
+		for i, want := range tt.want {
+			if got := play(t.Context(), r, &model.Request{}); got != want {
+				t.Errorf("%s, call %d: %q, want %q", name, i+1, got, want)
+			}
+		}
+	}
+	r := open(t, record(t, t.TempDir(), &session.UsageReport{}, &session.UsageReport{Window: 100, Output: 9}, &session.UsageReport{Window: 7}))
+	if w, o := r.Window(); w != 100 || o != 9 {
+		t.Errorf("window %d, output %d", w, o)
+	}
+}
