@@ -77,7 +77,7 @@ func BenchmarkDelta(b *testing.B) {
 }
 
 func benchmarkDelta(b *testing.B, n int) {
-	c, err := openai.New(openai.Config{Provider: "deepseek", APIKey: "sk-bench", HTTPClient: &http.Client{Transport: stream(n)}})
+	c, err := openai.New(model.Config{Provider: "deepseek", APIKey: "sk-bench", HTTPClient: &http.Client{Transport: stream(n)}})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -57,10 +57,10 @@ func checkServed(ctx context.Context, cfg *config.Config) []finding {
 }
 
 func askModels(ctx context.Context, cfg *config.Config, p config.Provider, key string, use config.ModelRef) finding {
-	served, err := list.Names(ctx, list.Config{
+	served, err := list.Names(ctx, model.Config{
 		Provider: p.Name, KeyName: p.KeyEnv, BaseURL: p.BaseURL, APIKey: key, Headers: p.Headers,
-		UserAgent: agentName + "/" + version(), Messages: p.Wire == config.WireMessages, Bearer: p.Bearer,
-	})
+		UserAgent: agentName + "/" + version(), Bearer: p.Bearer,
+	}, p.Wire == config.WireMessages)
 	var e *model.Error
 	switch {
 	case errors.As(err, &e) && e.Kind == model.KindAuth && use.Provider == p.Name:

@@ -178,8 +178,11 @@ func (m *models) make(ref string) (modelClient, error) {
 func (m *models) names(p config.Provider) []string {
 	names := slices.Clone(p.Models)
 	known := openai.Known(p.Name)
-	if p.Wire == config.WireMessages {
+	switch p.Wire {
+	case config.WireMessages:
 		known = anthropic.Known(p.Name)
+	case config.WireResponses:
+		known = responses.Known(p.Name)
 	}
 	for _, info := range known {
 		_, n, _ := strings.Cut(info.Ref, "/")
@@ -289,24 +292,18 @@ func (c *recording) Stream(ctx context.Context, req *model.Request) iter.Seq2[se
 func (m *models) adapter(r config.ModelRef, p config.Provider, key string) (modelClient, error) {
 	var c model.Client
 	var err error
-	agent := agentName + "/" + version()
 	known := lookup(p, r.Name)
+	cfg := model.Config{
+		Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Bearer: p.Bearer, Model: r.Name, Headers: p.Headers, KeyName: p.KeyEnv, UserAgent: agentName + "/" + version(),
+		IdleTimeout: m.cfg.Limits.IdleTimeout, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
+	}
 	switch p.Wire {
 	case config.WireChat:
-		c, err = openai.New(openai.Config{
-			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
-		})
+		c, err = openai.New(cfg)
 	case config.WireMessages:
-		c, err = anthropic.New(anthropic.Config{
-			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Bearer: p.Bearer, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
-		})
+		c, err = anthropic.New(cfg)
 	case config.WireResponses:
-		c, err = responses.New(responses.Config{
-			Provider: p.Name, BaseURL: p.BaseURL, APIKey: key, Model: r.Name, Headers: p.Headers,
-			IdleTimeout: m.cfg.Limits.IdleTimeout, KeyName: p.KeyEnv, UserAgent: agent, MaxTokens: m.cfg.Limits.MaxTokens, Info: &known,
-		})
+		c, err = responses.New(cfg)
 	default:
 		return modelClient{}, &model.Error{Kind: model.KindInvalidRequest, Message: fmt.Sprintf("the provider %s speaks the wire %q, which this version does not: use a provider with wire = %q, %q or %q",
 			p.Name, p.Wire, config.WireChat, config.WireMessages, config.WireResponses)}

@@ -4,11 +4,14 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
 	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/loop/model"
+	"acp-agent/loop/model/openai"
+	"acp-agent/loop/model/openai/responses"
 	"acp-agent/session"
 )
 
@@ -64,6 +67,21 @@ func TestTheModelThatIsSetIsOffered(t *testing.T) {
 		}
 		if got != want {
 			t.Errorf("%s is offered %d times, want %d", ref, got, want)
+		}
+	}
+}
+
+// TestModelsAreOfferedAsTheirWireHasThem: what fits an agent best on Chat Completions,
+// which refuses the newest their reasoning, is not what does on Responses.
+func TestModelsAreOfferedAsTheirWireHasThem(t *testing.T) {
+	for wire, known := range map[config.Wire]func(string) []model.Info{config.WireChat: openai.Known, config.WireResponses: responses.Known} {
+		var want []string
+		for _, info := range known("openai") {
+			want = append(want, strings.TrimPrefix(info.Ref, "openai/"))
+		}
+		got := (&models{}).names(config.Provider{Name: "openai", Wire: wire})
+		if len(want) == 0 || !slices.Equal(got, want) {
+			t.Errorf("%s: offered are %q, want %q", wire, got, want)
 		}
 	}
 }

@@ -10,6 +10,7 @@
 package anthropic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -18,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
@@ -27,7 +27,7 @@ import (
 
 const (
 	// version is the one that every server of this wire knows and that the bodies
-	// here are written for; Config.Headers may say another.
+	// here are written for; the configuration's headers may say another.
 	version = "2023-06-01"
 	// betaInterleaved lets models that think by budget think between tool calls;
 	// the adaptive ones do so by themselves (build-with-claude/extended-thinking).
@@ -37,52 +37,16 @@ const (
 	betaBinding = "thinking-binding-controls-2026-08-01"
 )
 
-// Config says which endpoint a Client talks to. The zero value of a field is
-// its default.
-type Config struct {
-	// Provider is the name in model references and logs; "anthropic" brings its
-	// address and key name, any other needs BaseURL.
-	Provider string
-	// BaseURL is the address below which v1/messages lies.
-	BaseURL string
-	// APIKey goes out as x-api-key, which all servers of the wire know; empty
-	// sends none, which only an own BaseURL accepts.
-	APIKey string
-	// Bearer sends APIKey as Authorization: Bearer instead, as gateways want it.
-	Bearer bool
-	// KeyName is the environment variable that errors tell people to set. Without one
-	// it is named after the provider, where there is a key or the address is its own.
-	KeyName string
-	// Model is asked for when a request names none.
-	Model string
-	// Headers go out with each request. An Authorization header replaces the key.
-	Headers map[string]string
-	// UserAgent names the program.
-	UserAgent string
-	// HTTPClient carries the requests.
-	HTTPClient *http.Client
-	// IdleTimeout is the longest silence of a stream, two minutes by default; any
-	// bytes count as activity. It also bounds the wait for the answer's head. Of
-	// keep-alives alone there may be three times as much, and 15 minutes at least.
-	IdleTimeout time.Duration
-	// MaxTokens bounds the output of requests that set no bound.
-	MaxTokens int64
-	// Info overrides the table of known models.
-	Info *model.Info
-
-	now func() time.Time
-}
-
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
+	cfg    model.Config
 	end    wire.Endpoint
 	poster *wire.Poster
 	// official: the endpoint is Anthropic's own, which takes all its betas.
 	official bool
 	noKey    bool
 	history  wire.History[place]
-	// betas are those of Config.Headers.
+	// betas are those of the configuration's headers.
 	betas []string
 	// terms are those of sessions, by their id, and of models, by their name behind
 	// ofModel: see post.
@@ -92,37 +56,20 @@ type Client struct {
 var _ model.Client = (*Client)(nil)
 
 // New checks a configuration and returns its client. Nothing is sent, and the
-// environment is not read.
-func New(cfg Config) (*Client, error) {
-	if cfg.Provider == "" {
-		cfg.Provider = "anthropic"
+// environment is not read. "anthropic" brings its address and key name. The key goes
+// out as x-api-key, which all servers of the wire know; an Authorization header
+// replaces it.
+func New(cfg model.Config) (*Client, error) {
+	cfg.Provider = cmp.Or(cfg.Provider, "anthropic")
+	home := ""
+	if cfg.Provider == "anthropic" {
+		home = "https://api.anthropic.com"
 	}
-	fixed := cfg.BaseURL == "" && cfg.Provider == "anthropic"
-	if fixed {
-		cfg.BaseURL = "https://api.anthropic.com"
-	}
-	if cfg.BaseURL == "" {
-		return nil, errors.New("model provider " + cfg.Provider + ": no base URL is configured")
-	}
-	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/messages", "/v1")
+	addr, end, err := wire.Open(&cfg, home, "/messages", "/v1")
 	if err != nil {
 		return nil, err
 	}
-	if cfg.KeyName == "" && (fixed || cfg.APIKey != "") {
-		cfg.KeyName = wire.EnvName(cfg.Provider)
-	}
-	if cfg.IdleTimeout <= 0 {
-		cfg.IdleTimeout = wire.DefaultIdleTimeout
-	}
-	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = wire.DefaultClient()
-	}
-	if cfg.now == nil {
-		cfg.now = time.Now
-	}
-	c := &Client{cfg: cfg, official: addr.Host == "api.anthropic.com"}
-	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
-	c.end.AddSecret(addr.Secrets...)
+	c := &Client{cfg: cfg, end: end, official: addr.Host == "api.anthropic.com"}
 	header := http.Header{}
 	header.Set("Anthropic-Version", version)
 	if cfg.UserAgent != "" {
@@ -130,7 +77,6 @@ func New(cfg Config) (*Client, error) {
 	}
 	authorized := false
 	for k, v := range cfg.Headers {
-		c.end.AddSecret(v)
 		switch strings.ToLower(k) {
 		case "anthropic-beta":
 			for b := range strings.SplitSeq(v, ",") {
@@ -142,13 +88,10 @@ func New(cfg Config) (*Client, error) {
 		}
 		header.Set(k, v)
 	}
-	if cfg.APIKey != "" {
-		c.end.AddSecret(cfg.APIKey)
-		switch {
-		case authorized:
-		case cfg.Bearer:
+	if cfg.APIKey != "" && !authorized {
+		if cfg.Bearer {
 			header.Set("Authorization", "Bearer "+cfg.APIKey)
-		default:
+		} else {
 			header.Set("X-Api-Key", cfg.APIKey)
 		}
 	}

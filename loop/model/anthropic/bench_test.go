@@ -9,6 +9,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
+	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
 )
 
@@ -40,9 +41,9 @@ func BenchmarkDecodeSDK(b *testing.B) {
 func never() bool { return false }
 
 func BenchmarkEncode(b *testing.B) {
-	messages.BenchmarkEncode(b, writing(b, Config{APIKey: "k"}, never))
+	messages.BenchmarkEncode(b, writing(b, model.Config{APIKey: "k"}, never))
 }
 
 func BenchmarkEncodeNext(b *testing.B) {
-	messages.BenchmarkEncodeNext(b, func() wiretest.Writing { return writing(b, Config{APIKey: "k"}, never) })
+	messages.BenchmarkEncodeNext(b, func() wiretest.Writing { return writing(b, model.Config{APIKey: "k"}, never) })
 }

@@ -14,7 +14,7 @@ import (
 func FuzzRequest(f *testing.F) {
 	f.Add("hi", "reasoning", "{}", "id:1")
 	f.Add(" \u2028", "", `{"a":`, "")
-	c, err := New(Config{APIKey: "k"})
+	c, err := New(model.Config{APIKey: "k"})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import (
 	"acp-agent/loop/model/internal/wiretest"
 )
 
-func writing(t testing.TB, cfg Config, refused func() bool) wiretest.Writing {
+func writing(t testing.TB, cfg model.Config, refused func() bool) wiretest.Writing {
 	c := client(t, cfg)
 	bare := false
 	return wiretest.Writing{
@@ -29,9 +29,9 @@ func writing(t testing.TB, cfg Config, refused func() bool) wiretest.Writing {
 func TestHistoryChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := func() bool { return r.IntN(16) == 0 }
-	messages.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
+	messages.Histories(t, func() wiretest.Writing { return writing(t, model.Config{APIKey: "k"}, refused) })
 	gateway := wiretest.Wire{Provider: "gate", Models: []string{"m", "n"}}
 	gateway.Histories(t, func() wiretest.Writing {
-		return writing(t, Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
+		return writing(t, model.Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
 	})
 }

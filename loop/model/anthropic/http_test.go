@@ -17,11 +17,7 @@ import (
 // messages is this wire for the tests that all wires have.
 var messages = &wiretest.Wire{
 	Provider: "anthropic", KeyName: "ANTHROPIC_API_KEY", Models: []string{"claude-haiku-4-5", "claude-opus-5-5"},
-	New: func(s wiretest.Setup) (model.Client, error) {
-		return New(Config{
-			Provider: s.Provider, BaseURL: s.BaseURL, APIKey: s.APIKey, UserAgent: s.UserAgent, Headers: s.Headers, HTTPClient: s.HTTPClient, now: s.Now,
-		})
-	},
+	New: func(cfg model.Config) (model.Client, error) { return New(cfg) },
 	Decode: func(r io.Reader) iter.Seq2[session.Chunk, error] {
 		e := &wire.Endpoint{Name: "test", Host: "test"}
 		return e.Decode(r, func(y *wire.Yield) wire.Answer { return newAnswer(y, e, &model.Request{}) })
@@ -42,7 +38,7 @@ func TestOverHTTP(t *testing.T) {
 	} {
 		t.Setenv(k, v)
 	}
-	messages.OverHTTP(t, wiretest.Setup{APIKey: "sk-ant-own", Headers: map[string]string{"X-Own": "1", "Anthropic-Beta": "mine-1, mine-2"}, UserAgent: "acp-agent/0"},
+	messages.OverHTTP(t, model.Config{APIKey: "sk-ant-own", Headers: map[string]string{"X-Own": "1", "Anthropic-Beta": "mine-1, mine-2"}, UserAgent: "acp-agent/0"},
 		map[string]string{"": "/v1/messages", "/v1": "/v1/messages", "/v1/messages/": "/v1/messages", "/anthropic?v=1": "/anthropic/v1/messages?v=1"},
 		map[string]string{
 			"X-Api-Key": "sk-ant-own", "Authorization": "", "Anthropic-Version": "2023-06-01", "Anthropic-Beta": "mine-1,mine-2," + betaInterleaved,
@@ -62,11 +58,11 @@ func TestKeys(t *testing.T) {
 		header = r.Header
 		io.WriteString(w, answered("end_turn"))
 	})
-	wiretest.Collect(client(t, Config{Provider: "local", BaseURL: url, APIKey: "k", Headers: map[string]string{"authorization": "Bearer own"}}).Stream(t.Context(), messages.Hello()))
+	wiretest.Collect(client(t, model.Config{Provider: "local", BaseURL: url, APIKey: "k", Headers: map[string]string{"authorization": "Bearer own"}}).Stream(t.Context(), messages.Hello()))
 	if header["X-Api-Key"] != nil || header.Get("Authorization") != "Bearer own" {
 		t.Errorf("%v went out", header)
 	}
-	wiretest.Collect(client(t, Config{Provider: "local", BaseURL: url, APIKey: "token", Bearer: true}).Stream(t.Context(), messages.Hello()))
+	wiretest.Collect(client(t, model.Config{Provider: "local", BaseURL: url, APIKey: "token", Bearer: true}).Stream(t.Context(), messages.Hello()))
 	if header["X-Api-Key"] != nil || header.Get("Authorization") != "Bearer token" {
 		t.Errorf("%v went out", header)
 	}
@@ -102,7 +98,7 @@ func TestRefusedThinking(t *testing.T) {
 		}
 		io.WriteString(w, answered("end_turn"))
 	})
-	c := client(t, Config{BaseURL: url, APIKey: "k"})
+	c := client(t, model.Config{BaseURL: url, APIKey: "k"})
 	req := messages.Hello()
 	req.Messages = append(req.Messages, wiretest.Assistant("anthropic", "claude-haiku-4-5", thought("t", "SIG"), session.Text("x")), wiretest.User("go on"))
 	for range 2 {
@@ -141,7 +137,7 @@ func TestPausedTurn(t *testing.T) {
 	url, got := wiretest.Bodies(t, func(w http.ResponseWriter, n int, _ string) {
 		io.WriteString(w, parts[min(n, len(parts))-1])
 	})
-	r := wiretest.Collect(client(t, Config{BaseURL: url, APIKey: "k"}).Stream(t.Context(), messages.Hello()))
+	r := wiretest.Collect(client(t, model.Config{BaseURL: url, APIKey: "k"}).Stream(t.Context(), messages.Hello()))
 	if s := r.String(); s != "text \"I look\"\ntext \"x\"\nusage in=18 out=10 read=0 write=0 reason=0\nfinish stop\n" {
 		t.Error(s)
 	}
@@ -150,7 +146,7 @@ func TestPausedTurn(t *testing.T) {
 		t.Errorf("%d requests: %s", len(*got), *got)
 	}
 	*got, parts = nil, parts[:1]
-	if r := wiretest.Collect(client(t, Config{BaseURL: url, APIKey: "k"}).Stream(t.Context(), messages.Hello())); r.Err != nil || len(*got) != maxPauses+1 {
+	if r := wiretest.Collect(client(t, model.Config{BaseURL: url, APIKey: "k"}).Stream(t.Context(), messages.Hello())); r.Err != nil || len(*got) != maxPauses+1 {
 		t.Errorf("%d requests: %v", len(*got), r.Err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-func client(t testing.TB, cfg Config) *Client {
+func client(t testing.TB, cfg model.Config) *Client {
 	t.Helper()
 	c, err := New(cfg)
 	if err != nil {
@@ -58,12 +58,12 @@ func conversation(provider, name string) *model.Request {
 func TestRequestGolden(t *testing.T) {
 	tests := []struct {
 		name string
-		cfg  Config
+		cfg  model.Config
 		req  *model.Request
 	}{
-		{"sonnet", Config{APIKey: "k"}, conversation("anthropic", "claude-sonnet-5-5")},
-		{"haiku-budget", Config{APIKey: "k"}, conversation("anthropic", "claude-haiku-4-5-20251001")},
-		{"gateway", Config{Provider: "gate", BaseURL: "http://localhost:8000/anthropic", MaxTokens: 1000}, conversation("gate", "some/model")},
+		{"sonnet", model.Config{APIKey: "k"}, conversation("anthropic", "claude-sonnet-5-5")},
+		{"haiku-budget", model.Config{APIKey: "k"}, conversation("anthropic", "claude-haiku-4-5-20251001")},
+		{"gateway", model.Config{Provider: "gate", BaseURL: "http://localhost:8000/anthropic", MaxTokens: 1000}, conversation("gate", "some/model")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func checkRules(t *testing.T, s sent) {
 }
 
 func TestRules(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	full := conversation("anthropic", "claude-opus-5-5")
 	for n := 1; n <= len(full.Messages); n++ {
 		rest := full.Messages[n:]
@@ -166,7 +166,7 @@ func TestRules(t *testing.T) {
 // TestPrefixIsStable: but for the cache marks, what was sent stays the same bytes
 // when more follows.
 func TestPrefixIsStable(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	wiretest.PrefixIsStable(t, conversation("anthropic", "claude-opus-5-5"), func(next *session.Message) bool { return next.Role == session.RoleAssistant },
 		func(req *model.Request) string {
 			body, _ := encode(t, c, req)
@@ -175,7 +175,7 @@ func TestPrefixIsStable(t *testing.T) {
 }
 
 func TestVerbatim(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	for _, s := range wiretest.Texts() {
 		req := &model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}, System: s},
@@ -210,7 +210,7 @@ func TestVerbatim(t *testing.T) {
 // TestBlankText: the API refuses blank text for good, so it is left out, but a
 // message never goes without a word.
 func TestBlankText(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	for _, s := range []string{"", " ", "\n\t\r\n", "\u2028\u00a0\u3000", "\x1c"} {
 		_, got := encode(t, c, &model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}, System: s},
@@ -249,7 +249,7 @@ func TestThinkingIsSentBack(t *testing.T) {
 		{"last in its message", "anthropic", "claude-opus-5-5", wiretest.Assistant("anthropic", "claude-opus-5-5", session.Text("x"), thought("t", "SIG")), false},
 	}
 	for _, tt := range tests {
-		c := client(t, Config{Provider: tt.client, BaseURL: "https://h", APIKey: "k"})
+		c := client(t, model.Config{Provider: tt.client, BaseURL: "https://h", APIKey: "k"})
 		body, _ := encode(t, c, &model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: tt.model}},
 			Messages: []session.Message{wiretest.User("u"), tt.message, wiretest.ToolResult("c", session.Text("r"))},
@@ -280,7 +280,7 @@ func TestThinkingConfiguration(t *testing.T) {
 		{"glm-5.3", "high", `"max_tokens":32000,"thinking":{"type":"enabled","budget_tokens":16000}`, ""},
 	}
 	for _, tt := range tests {
-		c := client(t, Config{APIKey: "k"})
+		c := client(t, model.Config{APIKey: "k"})
 		body, betas, err := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: tt.model, ReasoningEffort: tt.effort}}}, nil, terms{})
 		if err != nil {
 			t.Fatal(err)
@@ -291,7 +291,7 @@ func TestThinkingConfiguration(t *testing.T) {
 		}
 	}
 	// Behind another address no beta is asked for.
-	c := client(t, Config{APIKey: "k", BaseURL: "https://proxy.example"})
+	c := client(t, model.Config{APIKey: "k", BaseURL: "https://proxy.example"})
 	if body, betas, _ := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "claude-opus-5-5"}}}, nil, terms{}); len(betas) > 0 || strings.Contains(string(body), "binding") {
 		t.Errorf("%v %s", betas, body)
 	}
@@ -320,7 +320,7 @@ func TestSafeName(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	wiretest.Refuses(t, func(req *model.Request) ([]byte, error) {
 		body, _, err := c.encode(req, nil, terms{})
 		return body, err

@@ -41,7 +41,7 @@ func TestTerms(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, answered("end_turn"))
 			})
-			c := client(t, Config{Provider: "local", BaseURL: url})
+			c := client(t, model.Config{Provider: "local", BaseURL: url})
 			req := &model.Request{
 				SessionID: "s", Head: session.RequestHead{Config: session.Params{Model: tt.model, ReasoningEffort: tt.effort}},
 				Messages: []session.Message{
@@ -57,7 +57,7 @@ func TestTerms(t *testing.T) {
 				t.Errorf("%d requests, the last without %s: %s", len(*got), tt.want, last)
 			}
 			stays = true
-			if r := wiretest.Collect(client(t, Config{Provider: "local", BaseURL: url}).Stream(t.Context(), req)); r.Err == nil {
+			if r := wiretest.Collect(client(t, model.Config{Provider: "local", BaseURL: url}).Stream(t.Context(), req)); r.Err == nil {
 				t.Error("a refusal that stays is no failure")
 			}
 		})
@@ -67,7 +67,7 @@ func TestTerms(t *testing.T) {
 		w.WriteHeader(400)
 		_, _ = io.WriteString(w, fault("invalid_request_error", "max_tokens: 99000 > 4096"))
 	})
-	c := client(t, Config{Provider: "local", BaseURL: url, MaxTokens: 99_000})
+	c := client(t, model.Config{Provider: "local", BaseURL: url, MaxTokens: 99_000})
 	req := messages.Hello()
 	req.Head.Config.Model = "m"
 	if r := wiretest.Collect(c.Stream(t.Context(), req)); r.Err == nil || len(*got) != 1 {
@@ -79,7 +79,7 @@ func TestTerms(t *testing.T) {
 // it, and to another as the wire has ids.
 func TestOwnIDs(t *testing.T) {
 	id := "call_1__thought__" + strings.Repeat("Q+/=", 1000)
-	c := client(t, Config{Provider: "local", BaseURL: "http://h/v1"})
+	c := client(t, model.Config{Provider: "local", BaseURL: "http://h/v1"})
 	for name, own := range map[string]bool{"gemini-x": true, "other": false} {
 		req := &model.Request{Head: session.RequestHead{Config: session.Params{Model: name}}, Messages: []session.Message{
 			wiretest.User("q"), wiretest.Assistant("local", "gemini-x", wiretest.Call(id, "f", "{}")), wiretest.ToolResult(id, session.Text("r")),

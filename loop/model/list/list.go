@@ -9,76 +9,48 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
 )
 
-// Config says whom to ask.
-type Config struct {
-	// Provider is the name in errors, KeyName the variable that they tell people
-	// to set.
-	Provider, KeyName string
-	// BaseURL is the address that requests go below.
-	BaseURL, APIKey string
-	// Headers go out with the request.
-	Headers   map[string]string
-	UserAgent string
-	// Messages: the endpoint speaks the Messages wire.
-	Messages bool
-	// Bearer: it wants APIKey as a bearer token all the same.
-	Bearer bool
-	// HTTPClient carries the request; by default one that honours HTTPS_PROXY,
-	// HTTP_PROXY and NO_PROXY.
-	HTTPClient *http.Client
-}
-
 // maxAnswer bounds what is read of an answer: gateways list some hundred models
 // with a description each.
 const maxAnswer = 8 << 20
 
-// Names returns the names of the models, as the endpoint orders them. The error
-// is a *model.Error.
+// Names returns the names of the models, as the endpoint orders them. messages: it
+// speaks the Messages wire. The error is a *model.Error.
 //
 // Sources: platform.openai.com/docs/api-reference/models/list,
 // api-docs.deepseek.com/api/list-models, docs.claude.com/en/api/models-list.
-func Names(ctx context.Context, c Config) ([]string, error) {
+func Names(ctx context.Context, c model.Config, messages bool) ([]string, error) {
 	suffixes, path := []string{"/chat/completions", "/responses"}, "models"
-	if c.Messages {
+	if messages {
 		suffixes, path = []string{"/messages", "/v1"}, "v1/models"
 	}
-	addr, err := wire.ParseAddress(c.Provider, c.BaseURL, suffixes...)
+	addr, end, err := wire.Open(&c, "", suffixes...)
 	if err != nil {
 		return nil, &model.Error{Kind: model.KindInvalidRequest, Message: err.Error()}
 	}
-	end := wire.Endpoint{Name: c.Provider, Host: addr.Host, KeyName: c.KeyName, Now: time.Now}
-	end.AddSecret(c.APIKey)
-	end.AddSecret(addr.Secrets...)
 	header := http.Header{}
 	if c.UserAgent != "" {
 		header.Set("User-Agent", c.UserAgent)
 	}
-	if c.Messages {
+	if messages {
 		header.Set("Anthropic-Version", "2023-06-01")
 		addr.Query.Set("limit", "1000") // the most there is; the usual is 20
 	}
 	for k, v := range c.Headers {
 		header.Set(k, v)
-		end.AddSecret(v)
 	}
 	if c.APIKey != "" && header.Get("Authorization") == "" {
-		if c.Messages && !c.Bearer {
+		if messages && !c.Bearer {
 			header.Set("X-Api-Key", c.APIKey)
 		} else {
 			header.Set("Authorization", "Bearer "+c.APIKey)
 		}
 	}
-	client := c.HTTPClient
-	if client == nil {
-		client = http.DefaultClient
-	}
-	p, err := wire.NewPoster(client, addr, path, header)
+	p, err := wire.NewPoster(c.HTTPClient, addr, path, header)
 	if err != nil {
 		return nil, &model.Error{Kind: model.KindInvalidRequest, Message: err.Error()}
 	}

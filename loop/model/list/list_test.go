@@ -30,7 +30,7 @@ func TestNames(t *testing.T) {
 			var got *http.Request
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { got = r; io.WriteString(w, tt.body) }))
 			defer s.Close()
-			names, err := Names(t.Context(), Config{Provider: "p", BaseURL: s.URL + tt.base, APIKey: "sk-0123456789", Messages: tt.messages, Headers: map[string]string{"X-Own": "1"}, UserAgent: "u/1"})
+			names, err := Names(t.Context(), model.Config{Provider: "p", BaseURL: s.URL + tt.base, APIKey: "sk-0123456789", Headers: map[string]string{"X-Own": "1"}, UserAgent: "u/1"}, tt.messages)
 			if err != nil || strings.Join(names, " ") != tt.want {
 				t.Errorf("%q, %v", names, err)
 			}
@@ -55,7 +55,7 @@ func TestBearer(t *testing.T) {
 		io.WriteString(w, `{"data":[{"id":"m"}]}`)
 	}))
 	defer s.Close()
-	if _, err := Names(t.Context(), Config{Provider: "p", BaseURL: s.URL, APIKey: "token", Messages: true, Bearer: true}); err != nil {
+	if _, err := Names(t.Context(), model.Config{Provider: "p", BaseURL: s.URL, APIKey: "token", Bearer: true}, true); err != nil {
 		t.Fatal(err)
 	}
 	if got.Get("Authorization") != "Bearer token" || got["X-Api-Key"] != nil {
@@ -83,19 +83,19 @@ func TestFailures(t *testing.T) {
 				io.WriteString(w, tt.body)
 			}))
 			defer s.Close()
-			_, err := Names(t.Context(), Config{Provider: "p", BaseURL: s.URL, APIKey: "sk-0123456789"})
+			_, err := Names(t.Context(), model.Config{Provider: "p", BaseURL: s.URL, APIKey: "sk-0123456789"}, false)
 			var e *model.Error
 			if !errors.As(err, &e) || e.Kind != tt.kind || strings.Contains(e.Message, "sk-0123456789") {
 				t.Errorf("%v", err)
 			}
 		})
 	}
-	if _, err := Names(t.Context(), Config{Provider: "p", BaseURL: "ftp://x"}); err == nil {
+	if _, err := Names(t.Context(), model.Config{Provider: "p", BaseURL: "ftp://x"}, false); err == nil {
 		t.Error("ftp")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := Names(ctx, Config{Provider: "p", BaseURL: "http://127.0.0.1:1"}); err == nil {
+	if _, err := Names(ctx, model.Config{Provider: "p", BaseURL: "http://127.0.0.1:1"}, false); err == nil {
 		t.Error("a context that has ended")
 	}
 }

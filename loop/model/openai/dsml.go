@@ -97,7 +97,8 @@ func newMarkupFilter(provider string, tools []session.ToolSchema) *markupFilter 
 	return &markupFilter{provider: provider, tools: tools}
 }
 
-// text takes a delta of the answer's text.
+// text takes a delta of the answer's text. It passes on text by translator.say, and
+// calls by translator.addCall.
 func (f *markupFilter) text(t *translator, s string) {
 	if len(f.buf) == 0 && f.parse == nil && !f.eat && strings.IndexByte(s, '<') < 0 {
 		f.code.text(s)

@@ -194,7 +194,7 @@ func TestMarkupOverHTTP(t *testing.T) {
 	url := wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) })
 	req := chat.Hello()
 	req.Head.Tools = dsmlTools
-	if got := wiretest.Collect(client(t, Config{Provider: "deepseek", BaseURL: url}).Stream(t.Context(), req)).String(); got != want {
+	if got := wiretest.Collect(client(t, model.Config{Provider: "deepseek", BaseURL: url}).Stream(t.Context(), req)).String(); got != want {
 		t.Errorf("deepseek: %s", got)
 	}
 	for i := range len(body) {
@@ -207,7 +207,7 @@ func TestMarkupOverHTTP(t *testing.T) {
 	url = wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, sse(toolDelta(`"index":0,"id":"a","function":{"name":"read","arguments":"{}"}`), deltaEvent(`{"content":"</｜DSML｜tool_calls>"}`), finish("tool_calls"), done))
 	})
-	if got := wiretest.Collect(client(t, Config{Provider: "vllm", BaseURL: url}).Stream(t.Context(), req)).String(); got != "call a read {}\nfinish tool-calls\n" {
+	if got := wiretest.Collect(client(t, model.Config{Provider: "vllm", BaseURL: url}).Stream(t.Context(), req)).String(); got != "call a read {}\nfinish tool-calls\n" {
 		t.Errorf("end left behind: %s", got)
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 func writing(t testing.TB) wiretest.Writing {
-	c := client(t, Config{Provider: "deepseek", APIKey: "k"})
+	c := client(t, model.Config{Provider: "deepseek", APIKey: "k"})
 	return wiretest.Writing{
 		Next: func(req *model.Request) ([][]byte, error) {
 			known := c.history.Take(req.SessionID)

@@ -15,11 +15,7 @@ import (
 // chat is this wire for the tests that all wires have.
 var chat = &wiretest.Wire{
 	Provider: "deepseek", KeyName: "DEEPSEEK_API_KEY", Models: []string{"deepseek-v4-flash", "deepseek-v4-pro"},
-	New: func(s wiretest.Setup) (model.Client, error) {
-		return New(Config{
-			Provider: s.Provider, BaseURL: s.BaseURL, APIKey: s.APIKey, UserAgent: s.UserAgent, Headers: s.Headers, HTTPClient: s.HTTPClient, now: s.Now,
-		})
-	},
+	New: func(cfg model.Config) (model.Client, error) { return New(cfg) },
 	Decode: func(r io.Reader) iter.Seq2[session.Chunk, error] {
 		e := &wire.Endpoint{Name: "test", Host: "test"}
 		return e.Decode(r, func(y *wire.Yield) wire.Answer { return newTranslator(y, e) })
@@ -42,7 +38,7 @@ func TestOverHTTP(t *testing.T) {
 	} {
 		t.Setenv(k, v)
 	}
-	chat.OverHTTP(t, wiretest.Setup{Provider: "deepseek", APIKey: "sk-own", Headers: map[string]string{"X-Own": "1"}, UserAgent: "acp-agent/0"},
+	chat.OverHTTP(t, model.Config{Provider: "deepseek", APIKey: "sk-own", Headers: map[string]string{"X-Own": "1"}, UserAgent: "acp-agent/0"},
 		map[string]string{"": "/chat/completions", "/v1/": "/v1/chat/completions", "/beta/chat/completions?v=1": "/beta/chat/completions?v=1"},
 		map[string]string{
 			"Authorization": "Bearer sk-own", "Accept": "text/event-stream", "Accept-Encoding": "identity", "Content-Type": "application/json",
@@ -54,8 +50,8 @@ func TestOverHTTP(t *testing.T) {
 func TestKeys(t *testing.T) {
 	t.Setenv("OPENAI_API_KEY", "sk-foreign-key")
 	chat.Keys(t)
-	c := client(t, Config{Provider: "mine", BaseURL: "https://h/v1/chat/completions/"})
-	if c.cfg.KeyName != "" || c.cfg.Dialect != DialectGeneric {
+	c := client(t, model.Config{Provider: "mine", BaseURL: "https://h/v1/chat/completions/"})
+	if c.cfg.KeyName != "" || c.dialect != dialectGeneric {
 		t.Errorf("%+v", c.cfg)
 	}
 }

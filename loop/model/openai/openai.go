@@ -11,77 +11,40 @@
 package openai
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
-// Dialect is how a provider departs from OpenAI's wire.
-type Dialect string
+// dialect is how a provider departs from OpenAI's wire.
+type dialect string
 
 // The dialects.
 const (
-	// DialectOpenAI: max_completion_tokens, reasoning_effort, prompt_cache_key,
+	// dialectOpenAI: max_completion_tokens, reasoning_effort, prompt_cache_key,
 	// tool results in parts, reasoning is never sent back.
-	DialectOpenAI Dialect = "openai"
-	// DialectDeepSeek: max_tokens, thinking, reasoning_content sent back.
-	DialectDeepSeek Dialect = "deepseek"
-	// DialectGeneric is what any compatible server takes: nothing but the fields
+	dialectOpenAI dialect = "openai"
+	// dialectDeepSeek: max_tokens, thinking, reasoning_content sent back.
+	dialectDeepSeek dialect = "deepseek"
+	// dialectGeneric is what any compatible server takes: nothing but the fields
 	// that nearly all know; what one refuses is left out from then on.
-	DialectGeneric Dialect = "generic"
+	dialectGeneric dialect = "generic"
 )
-
-// Config says which endpoint a Client talks to. The zero value of a field is
-// its default.
-type Config struct {
-	// Provider is the name in model references and logs; "deepseek" and "openai"
-	// bring their address, key name and dialect, any other needs BaseURL.
-	Provider string
-	// Dialect overrides what Provider and BaseURL suggest.
-	Dialect Dialect
-	// BaseURL is the address below which chat/completions lies.
-	BaseURL string
-	// APIKey goes out as a bearer token; empty sends none, which only an own
-	// BaseURL accepts.
-	APIKey string
-	// KeyName is the environment variable that errors tell people to set. Without one
-	// it is named after the provider, where there is a key or the address is its own.
-	KeyName string
-	// Model is asked for when a request names none.
-	Model string
-	// Headers go out with each request.
-	Headers map[string]string
-	// UserAgent names the program.
-	UserAgent string
-	// HTTPClient carries the requests.
-	HTTPClient *http.Client
-	// IdleTimeout is the longest silence of a stream, two minutes by default; any
-	// bytes count as activity, comments included: DeepSeek sends them while a
-	// request waits for its turn. It also bounds the wait for the answer's head. Of
-	// keep-alives alone there may be three times as much, and 15 minutes at least.
-	IdleTimeout time.Duration
-	// MaxTokens bounds the output of requests that set no bound.
-	MaxTokens int64
-	// Info overrides the table of known models.
-	Info *model.Info
-
-	now func() time.Time
-}
 
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
-	cfg     Config
+	cfg     model.Config
+	dialect dialect
 	end     wire.Endpoint
 	poster  *wire.Poster
 	noKey   bool
@@ -94,71 +57,40 @@ var _ model.Client = (*Client)(nil)
 
 // New checks a configuration and returns its client. Nothing is sent, and the
 // environment is not read (the SDK's own client would take keys, organisation
-// and headers from it).
-func New(cfg Config) (*Client, error) {
-	if cfg.Provider == "" {
-		cfg.Provider = "openai"
+// and headers from it). "deepseek" and "openai" bring their address, key name and
+// dialect.
+func New(cfg model.Config) (*Client, error) { return newClient(cfg, "") }
+
+// newClient is New with a dialect that overrides what provider and address suggest.
+func newClient(cfg model.Config, speaks dialect) (*Client, error) {
+	cfg.Provider = cmp.Or(cfg.Provider, "openai")
+	fixed, home := cfg.BaseURL == "", ""
+	switch cfg.Provider {
+	case "deepseek":
+		home = "https://api.deepseek.com"
+	case "openai":
+		home = "https://api.openai.com/v1"
 	}
-	fixed := cfg.BaseURL == ""
-	if fixed {
-		switch cfg.Provider {
-		case "deepseek":
-			cfg.BaseURL = "https://api.deepseek.com"
-		case "openai":
-			cfg.BaseURL = "https://api.openai.com/v1"
-		default:
-			return nil, fmt.Errorf("model provider %q: no base URL is configured", cfg.Provider)
-		}
-	}
-	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/chat/completions")
+	addr, end, err := wire.Open(&cfg, home, "/chat/completions")
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Dialect == "" {
-		host, _, _ := strings.Cut(addr.Host, ":")
-		cfg.Dialect = dialectOf(cfg.Provider, host)
-	}
-	if cfg.KeyName == "" && (fixed || cfg.APIKey != "") {
-		cfg.KeyName = wire.EnvName(cfg.Provider)
-	}
-	if cfg.IdleTimeout <= 0 {
-		cfg.IdleTimeout = wire.DefaultIdleTimeout
-	}
-	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = wire.DefaultClient()
-	}
-	if cfg.now == nil {
-		cfg.now = time.Now
-	}
-	c := &Client{cfg: cfg, noKey: fixed && cfg.APIKey == ""}
-	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
-	c.end.AddSecret(addr.Secrets...)
-	header := http.Header{}
-	if cfg.APIKey != "" {
-		header.Set("Authorization", "Bearer "+cfg.APIKey)
-		c.end.AddSecret(cfg.APIKey)
-	}
-	if cfg.UserAgent != "" {
-		header.Set("User-Agent", cfg.UserAgent)
-	}
-	for k, v := range cfg.Headers {
-		header.Set(k, v)
-		c.end.AddSecret(v)
-	}
-	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "chat/completions", header); err != nil {
+	host, _, _ := strings.Cut(addr.Host, ":")
+	c := &Client{cfg: cfg, dialect: cmp.Or(speaks, dialectOf(cfg.Provider, host)), end: end, noKey: fixed && cfg.APIKey == ""}
+	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "chat/completions", wire.Bearer(&cfg)); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-func dialectOf(provider, host string) Dialect {
+func dialectOf(provider, host string) dialect {
 	switch {
 	case provider == "deepseek", host == "api.deepseek.com":
-		return DialectDeepSeek
+		return dialectDeepSeek
 	case provider == "openai":
-		return DialectOpenAI
+		return dialectOpenAI
 	}
-	return DialectGeneric
+	return dialectGeneric
 }
 
 // info returns what is known of a model.
@@ -177,7 +109,7 @@ func (c *Client) Stream(ctx context.Context, req *model.Request) iter.Seq2[sessi
 	post := func(ctx context.Context) (*http.Response, error) { return c.post(ctx, req) }
 	start := func(y *wire.Yield) wire.Answer {
 		t := newTranslator(y, &c.end)
-		if c.cfg.Dialect != DialectOpenAI {
+		if c.dialect != dialectOpenAI {
 			// DeepSeek's models are served by many; OpenAI serves its own.
 			t.filter = newMarkupFilter(c.end.Name, req.Head.Tools)
 		}
@@ -214,7 +146,7 @@ func (c *Client) termsOf(req *model.Request) terms {
 
 // guesses reports whether a model's name decides that its reasoning is sent back.
 func (c *Client) guesses(req *model.Request) bool {
-	return c.cfg.Dialect == DialectGeneric && wantsReasoning(req.Head.Config.Model)
+	return c.dialect == dialectGeneric && wantsReasoning(req.Head.Config.Model)
 }
 
 // heeds takes a refusal inside an answer, and reports whether the request is to be

@@ -93,7 +93,7 @@ func (c *Client) write(req *model.Request, terms terms, known *written) ([][]byt
 		return nil, fmt.Errorf("no model is named")
 	}
 	w := &writer{c: c, info: c.info(params.Model), req: req, name: params.Model, terms: terms}
-	w.gemini = c.cfg.Dialect == DialectGeneric && strings.Contains(strings.ToLower(w.name), "gemini")
+	w.gemini = c.dialect == dialectGeneric && strings.Contains(strings.ToLower(w.name), "gemini")
 	w.Raw(`{"model":`)
 	w.Str(params.Model)
 	w.Raw(`,"stream":true`)
@@ -102,7 +102,7 @@ func (c *Client) write(req *model.Request, terms terms, known *written) ([][]byt
 	}
 	w.limits(&params)
 	w.effort(params.ReasoningEffort)
-	if c.cfg.Dialect == DialectOpenAI && req.SessionID != "" && !terms.has(noCacheKey) {
+	if c.dialect == dialectOpenAI && req.SessionID != "" && !terms.has(noCacheKey) {
 		w.Raw(`,"prompt_cache_key":`)
 		w.Str(req.SessionID)
 	}
@@ -181,11 +181,11 @@ func (w *writer) limits(p *session.Params) {
 	if n == 0 {
 		n = w.c.cfg.MaxTokens
 	}
-	if w.c.cfg.Dialect == DialectDeepSeek && n == 0 {
+	if w.c.dialect == dialectDeepSeek && n == 0 {
 		n = deepseekMaxTokens
 	}
 	name := "max_tokens"
-	if (w.c.cfg.Dialect == DialectOpenAI) != w.terms.has(otherLimit) {
+	if (w.c.dialect == dialectOpenAI) != w.terms.has(otherLimit) {
 		name = "max_completion_tokens"
 	}
 	if w.info.MaxOutput > 0 {
@@ -204,8 +204,8 @@ func (w *writer) effort(effort string) {
 	if w.terms.has(lessEffort) && (effort == "max" || effort == "xhigh") {
 		effort = "high"
 	}
-	switch w.c.cfg.Dialect {
-	case DialectDeepSeek:
+	switch w.c.dialect {
+	case dialectDeepSeek:
 		// Thinking is on by default. The mapping of levels that it has not is
 		// that of its documents (guides/thinking_mode, note 2).
 		w.thinks = effort != "off" && effort != "none"
@@ -222,7 +222,7 @@ func (w *writer) effort(effort string) {
 			effort = "high"
 		}
 		w.Raw(`,"thinking":{"type":"enabled"}`)
-	case DialectOpenAI:
+	case dialectOpenAI:
 		if w.info.known && len(w.info.efforts) == 0 {
 			return
 		}
@@ -408,8 +408,8 @@ func (w *writer) assistant(m *session.Message) {
 // without it: see terms.
 func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 	switch {
-	case w.c.cfg.Dialect == DialectOpenAI, w.terms.has(noReasoning):
-	case w.c.cfg.Dialect == DialectDeepSeek:
+	case w.c.dialect == dialectOpenAI, w.terms.has(noReasoning):
+	case w.c.dialect == dialectDeepSeek:
 		own := m.Provider == "" || m.Provider == w.c.cfg.Provider || strings.HasPrefix(m.Provider, "deepseek")
 		switch {
 		case own && len(texts) > 0:
@@ -435,7 +435,7 @@ func (w *writer) reasoning(m *session.Message, texts []string, calls bool) {
 // parted reports whether what is not a user's may have parts. That OpenAI's own
 // endpoint takes them does not say that those which call themselves compatible do.
 func (w *writer) parted() bool {
-	return w.c.cfg.Dialect == DialectOpenAI && w.c.end.Host == "api.openai.com"
+	return w.c.dialect == dialectOpenAI && w.c.end.Host == "api.openai.com"
 }
 
 func joinText(ps []part) string {

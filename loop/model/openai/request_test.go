@@ -43,13 +43,13 @@ func conversation(provider, name string) *model.Request {
 func TestRequestGolden(t *testing.T) {
 	tests := []struct {
 		name string
-		cfg  Config
+		cfg  model.Config
 		req  *model.Request
 	}{
-		{"deepseek", Config{Provider: "deepseek", APIKey: "k"}, conversation("deepseek", "deepseek-v4-pro")},
-		{"deepseek-images", Config{Provider: "deepseek", APIKey: "k"}, conversation("deepseek", "deepseek-flash")},
-		{"openai", Config{Provider: "openai", APIKey: "k"}, conversation("openai", "gpt-5.1-2025-11-13")},
-		{"generic", Config{Provider: "local", BaseURL: "http://localhost:8000/v1", MaxTokens: 1000}, conversation("local", "some/model")},
+		{"deepseek", model.Config{Provider: "deepseek", APIKey: "k"}, conversation("deepseek", "deepseek-v4-pro")},
+		{"deepseek-images", model.Config{Provider: "deepseek", APIKey: "k"}, conversation("deepseek", "deepseek-flash")},
+		{"openai", model.Config{Provider: "openai", APIKey: "k"}, conversation("openai", "gpt-5.1-2025-11-13")},
+		{"generic", model.Config{Provider: "local", BaseURL: "http://localhost:8000/v1", MaxTokens: 1000}, conversation("local", "some/model")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRequestGolden(t *testing.T) {
 // request that was ever sent.
 func TestPrefixIsStable(t *testing.T) {
 	for _, provider := range []string{"deepseek", "openai"} {
-		c := client(t, Config{Provider: provider, APIKey: "k"})
+		c := client(t, model.Config{Provider: provider, APIKey: "k"})
 		wiretest.PrefixIsStable(t, conversation(provider, "m"), func(next *session.Message) bool { return next.Role != session.RoleTool },
 			func(req *model.Request) string {
 				body, err := c.encode(req)
@@ -82,7 +82,7 @@ func TestPrefixIsStable(t *testing.T) {
 func TestVerbatim(t *testing.T) {
 	texts := append(wiretest.Texts(), "", " ")
 	for _, provider := range []string{"deepseek", "openai"} {
-		c := client(t, Config{Provider: provider, APIKey: "k"})
+		c := client(t, model.Config{Provider: provider, APIKey: "k"})
 		for _, text := range texts {
 			req := &model.Request{
 				Head:     session.RequestHead{Config: session.Params{Model: "m"}, System: text},
@@ -140,7 +140,7 @@ func TestReasoningIsSentBack(t *testing.T) {
 		{"OpenAI refuses it", "openai", "", said("openai", thought("secret"), wiretest.Call("c", "f", "{}")), ""},
 	}
 	for _, tt := range tests {
-		c := client(t, Config{Provider: tt.provider, APIKey: "k"})
+		c := client(t, model.Config{Provider: tt.provider, APIKey: "k"})
 		body, err := c.encode(&model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: "m", ReasoningEffort: tt.effort}},
 			Messages: []session.Message{tt.message},
@@ -182,7 +182,7 @@ func TestEffort(t *testing.T) {
 		if tt.provider == "local" {
 			base = "http://localhost/v1"
 		}
-		c := client(t, Config{Provider: tt.provider, APIKey: "k", BaseURL: base})
+		c := client(t, model.Config{Provider: tt.provider, APIKey: "k", BaseURL: base})
 		body, err := c.encode(&model.Request{Head: session.RequestHead{
 			Config: session.Params{Model: tt.model, ReasoningEffort: tt.effort}, Tools: []session.ToolSchema{{Name: "f"}},
 		}})
@@ -197,7 +197,7 @@ func TestEffort(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	wiretest.Refuses(t, client(t, Config{Provider: "openai", APIKey: "k"}).encode)
+	wiretest.Refuses(t, client(t, model.Config{Provider: "openai", APIKey: "k"}).encode)
 }
 
 func TestCatalog(t *testing.T) {

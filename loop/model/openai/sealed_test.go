@@ -67,7 +67,7 @@ func TestSealedGoesBack(t *testing.T) {
 			said := blocks(t, tt.events...)
 			last := said[len(said)-1]
 			req := func(provider, name string) string {
-				body, err := client(t, Config{Provider: "local", BaseURL: "http://h/v1"}).encode(&model.Request{
+				body, err := client(t, model.Config{Provider: "local", BaseURL: "http://h/v1"}).encode(&model.Request{
 					Head: session.RequestHead{Config: session.Params{Model: name}},
 					Messages: []session.Message{
 						wiretest.User("q"), wiretest.Assistant(provider, "m", said...), wiretest.ToolResult(last.ID, session.Text("r")),
@@ -112,15 +112,15 @@ func TestTerms(t *testing.T) {
 	}
 	tests := []struct {
 		name, model   string
-		dialect       Dialect
+		dialect       dialect
 		status        int
 		refusal       string
 		before, after string // what is there before the refusal and not after it, and the other way round
 	}{
 		{"stream_options", "m", "", 422, `{"detail":[{"type":"extra_forbidden","loc":["body","stream_options"],"msg":"Extra inputs are not permitted"}]}`, `"stream_options"`, ""},
-		{"prompt_cache_key", "m", DialectOpenAI, 400, `{"error":{"message":"property 'prompt_cache_key' is unsupported"}}`, `"prompt_cache_key"`, ""},
+		{"prompt_cache_key", "m", dialectOpenAI, 400, `{"error":{"message":"property 'prompt_cache_key' is unsupported"}}`, `"prompt_cache_key"`, ""},
 		{"max_tokens' other name", "m", "", 400, `{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens"}}`, `"max_tokens":9`, `"max_completion_tokens":9`},
-		{"max_completion_tokens' other name", "m", DialectOpenAI, 422, `{"message":{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted, did you mean max_tokens?"}]}}`, `"max_completion_tokens":9`, `"max_tokens":9`},
+		{"max_completion_tokens' other name", "m", dialectOpenAI, 422, `{"message":{"detail":[{"loc":["body","max_completion_tokens"],"msg":"Extra inputs are not permitted, did you mean max_tokens?"}]}}`, `"max_completion_tokens":9`, `"max_tokens":9`},
 		{"too many max_tokens", "m", "", 400, `{"error":{"message":"Range of max_tokens should be [1, 8]"}}`, `"max_tokens":9`, ""},
 		{"no room for max_tokens", "m", "", 400, `{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 9. This model's maximum context length is 8 tokens and your request has 1 input tokens"}}`, `"max_tokens":9`, ""},
 		{"Gemini's results", "m", "", 400, `[{"error":{"code":400,"message":"* GenerateContentRequest.contents[2].parts[0].function_response.name: Name cannot be empty.\n","status":"INVALID_ARGUMENT"}}]`, "", `"tool_call_id":"call_1","name":"f"`},
@@ -131,8 +131,8 @@ func TestTerms(t *testing.T) {
 		},
 		{"a template's order", "m", "", 500, `{"error":{"code":500,"message":"\n---\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results."}}`, `{"role":"user","content":"q"},`, `[{"role":"user","content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"},{"type":"text","text":"q"}]},{"role":"assistant"`},
 		{"a refusal in a stream", "m", "", 200, "event: error\ndata: {\"error\":{\"message\":\"Error rendering prompt with jinja template: Conversation roles must alternate user/assistant/user/assistant/...\"}}\n\n", `{"role":"user","content":"hook"}`, `{"type":"text","text":"hook 2"}]}]}`},
-		{"DeepSeek's thinking elsewhere", "deepseek-x", DialectDeepSeek, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","thinking"],"msg":"Extra inputs are not permitted"}]}`, `"thinking":{"type":"enabled"}`, ""},
-		{"DeepSeek's reasoning elsewhere", "deepseek-x", DialectDeepSeek, 400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported"}`, `"reasoning_content":"thought"`, ""},
+		{"DeepSeek's thinking elsewhere", "deepseek-x", dialectDeepSeek, 422, `{"detail":[{"type":"extra_forbidden","loc":["body","thinking"],"msg":"Extra inputs are not permitted"}]}`, `"thinking":{"type":"enabled"}`, ""},
+		{"DeepSeek's reasoning elsewhere", "deepseek-x", dialectDeepSeek, 400, `{"message":"messages.2.assistant.reasoning_content: property 'messages.2.assistant.reasoning_content' is unsupported"}`, `"reasoning_content":"thought"`, ""},
 		{"a server without parts", "m", "", 400, `{"error":{"message":"'messages.0.content' : value must be a string"}}`, `"content":[{"type":"text","text":"q1"},{"type":"text","text":"q2"}]`, `{"role":"user","content":"q1"},{"role":"user","content":"q2"},{"role":"user","content":"q"},`},
 		{"an unnamed refusal", "kimi-x", "", 400, `{"error":{"message":"Bad request"}}`, `"reasoning_content":"thought"`, ""},
 		{"an effort", "m", "", 400, `{"error":{"message":"property 'reasoning_effort' is unsupported, did you mean 'reasoning_format'?"}}`, `"reasoning_effort":"high"`, ""},
@@ -155,7 +155,7 @@ func TestTerms(t *testing.T) {
 				}
 				_, _ = io.WriteString(w, chat.Begun+chat.Ended)
 			})
-			c := client(t, Config{Provider: "local", BaseURL: url, Dialect: tt.dialect, MaxTokens: 9})
+			c := speaking(t, tt.dialect, model.Config{Provider: "local", BaseURL: url, MaxTokens: 9})
 			effort := "high"
 			if tt.model == "max" {
 				effort = "max"
@@ -177,10 +177,10 @@ func TestTerms(t *testing.T) {
 					t.Errorf("then it was %s", body)
 				}
 			}
-			again := client(t, Config{Provider: "local", BaseURL: wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
+			again := speaking(t, tt.dialect, model.Config{Provider: "local", BaseURL: wiretest.Server(t, func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.refusal)
-			}), Dialect: tt.dialect, MaxTokens: 9})
+			}), MaxTokens: 9})
 			if r := wiretest.Collect(again.Stream(t.Context(), req)); r.Err == nil {
 				t.Error("a refusal that stays is no failure")
 			}
@@ -191,7 +191,7 @@ func TestTerms(t *testing.T) {
 // TestNothingIsJoined: a server that takes neither parts nor two messages of a user
 // in a row is still given each text as it is.
 func TestNothingIsJoined(t *testing.T) {
-	c := client(t, Config{Provider: "local", BaseURL: "http://127.0.0.1:1"})
+	c := client(t, model.Config{Provider: "local", BaseURL: "http://127.0.0.1:1"})
 	req := &model.Request{
 		Head:     session.RequestHead{Config: session.Params{Model: "m"}},
 		Messages: []session.Message{wiretest.User("a", "b"), wiretest.User("c"), wiretest.Assistant("local", "m", session.Text("x")), wiretest.User(" d\n")},
@@ -210,7 +210,7 @@ func TestNothingIsJoined(t *testing.T) {
 // TestSaysNothing: a message of reasoning alone is no message on this wire.
 func TestSaysNothing(t *testing.T) {
 	for _, provider := range []string{"deepseek", "openai"} {
-		c := client(t, Config{Provider: provider, APIKey: "k"})
+		c := client(t, model.Config{Provider: provider, APIKey: "k"})
 		body, err := c.encode(&model.Request{
 			Head:     session.RequestHead{Config: session.Params{Model: "m"}},
 			Messages: []session.Message{said(provider, thought("r")), wiretest.User("q"), said(provider, thought("r")), wiretest.User("q")},
@@ -229,7 +229,7 @@ func TestPartsAreOpenAIsOwn(t *testing.T) {
 	for base, want := range map[string]string{
 		"": `{"role":"tool","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]`, "http://h/v1": `{"role":"tool","content":"a\nb"`,
 	} {
-		c := client(t, Config{Provider: "openai", BaseURL: base, APIKey: "k"})
+		c := client(t, model.Config{Provider: "openai", BaseURL: base, APIKey: "k"})
 		body, err := c.encode(&model.Request{Head: session.RequestHead{Config: session.Params{Model: "m"}}, Messages: []session.Message{
 			wiretest.User("q"), said("openai", wiretest.Call("c", "f", "{}")), wiretest.ToolResult("c", session.Text("a"), session.Text("b")),
 		}})

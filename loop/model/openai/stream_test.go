@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
 )
 
@@ -277,9 +278,15 @@ func TestBlockOrder(t *testing.T) {
 	}
 }
 
-func client(t testing.TB, cfg Config) *Client {
+func client(t testing.TB, cfg model.Config) *Client {
 	t.Helper()
-	c, err := New(cfg)
+	return speaking(t, "", cfg)
+}
+
+// speaking is client for a provider of that dialect.
+func speaking(t testing.TB, d dialect, cfg model.Config) *Client {
+	t.Helper()
+	c, err := newClient(cfg, d)
 	if err != nil {
 		t.Fatal(err)
 	}

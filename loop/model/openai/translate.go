@@ -34,18 +34,11 @@ type translator struct {
 	// marked: the end mark was there.
 	marked bool
 	usage  *session.Usage
-	// filter, when not nil, sees the answer's text first: a place for models
-	// that write tool calls into it.
-	filter textFilter
+	// filter, when not nil, sees the answer's text first: some models write tool
+	// calls into it.
+	filter *markupFilter
 	// broken is why the answer cannot be used, said by the filter.
 	broken *model.Error
-}
-
-// textFilter passes on text with translator.say, and calls with
-// translator.deltaCall; end is called before the blocks are closed.
-type textFilter interface {
-	text(t *translator, s string)
-	end(t *translator)
 }
 
 // toolCall is one call of the answer under way.

@@ -61,7 +61,7 @@ func (w *Wire) answered(t testing.TB, c model.Client) {
 // OverHTTP holds where a request goes, by the end of its base URL, with which
 // headers, and that its body is what is written. The caller has set what a person
 // may have set for other programs: it must not leak.
-func (w *Wire) OverHTTP(t *testing.T, s Setup, paths, headers map[string]string, written func(model.Client) []byte) {
+func (w *Wire) OverHTTP(t *testing.T, s model.Config, paths, headers map[string]string, written func(model.Client) []byte) {
 	t.Helper()
 	var got *http.Request
 	var body []byte
@@ -94,16 +94,16 @@ func (w *Wire) OverHTTP(t *testing.T, s Setup, paths, headers map[string]string,
 func (w *Wire) Keys(t *testing.T) {
 	var header http.Header
 	url := w.answering(t, func(_ http.ResponseWriter, r *http.Request) { header = r.Header })
-	w.answered(t, w.client(t, Setup{Provider: "local", BaseURL: url}))
+	w.answered(t, w.client(t, model.Config{Provider: "local", BaseURL: url}))
 	if header["X-Api-Key"] != nil || header["Authorization"] != nil {
 		t.Errorf("%v went out", header)
 	}
-	r := Collect(w.client(t, Setup{Provider: w.Provider}).Stream(t.Context(), w.Hello()))
+	r := Collect(w.client(t, model.Config{Provider: w.Provider}).Stream(t.Context(), w.Hello()))
 	var e *model.Error
 	if !errors.As(r.Err, &e) || e.Kind != model.KindAuth || !strings.Contains(e.Message, w.KeyName) {
 		t.Errorf("without a key: %v", r.Err)
 	}
-	for _, s := range []Setup{{Provider: "mine"}, {BaseURL: "ftp://x"}, {BaseURL: "://"}, {BaseURL: "api.example.com/v1"}} {
+	for _, s := range []model.Config{{Provider: "mine"}, {BaseURL: "ftp://x"}, {BaseURL: "://"}, {BaseURL: "api.example.com/v1"}} {
 		if _, err := w.New(s); err == nil {
 			t.Errorf("%+v was taken", s)
 		}
@@ -160,7 +160,7 @@ func (w *Wire) Statuses(t *testing.T, own []Status) {
 					_, _ = io.WriteString(rw, tt.Body)
 				}
 			})
-			c := w.client(t, Setup{Provider: w.Provider, BaseURL: url, APIKey: "sk-secret-0123456789", Now: func() time.Time { return Now }})
+			c := w.client(t, model.Config{Provider: w.Provider, BaseURL: url, APIKey: "sk-secret-0123456789", Now: func() time.Time { return Now }})
 			r := Collect(c.Stream(t.Context(), w.Hello()))
 			var e *model.Error
 			if !errors.As(r.Err, &e) {
@@ -188,7 +188,7 @@ func (w *Wire) NoSecrets(t *testing.T) {
 			rw.WriteHeader(status)
 			_, _ = io.WriteString(rw, body)
 		})
-		c := w.client(t, Setup{Provider: "p", BaseURL: strings.Replace(url, "://", "://user:"+password+"@", 1) + "?token=" + query, APIKey: key, Headers: map[string]string{"X-Gateway": gateway}})
+		c := w.client(t, model.Config{Provider: "p", BaseURL: strings.Replace(url, "://", "://user:"+password+"@", 1) + "?token=" + query, APIKey: key, Headers: map[string]string{"X-Gateway": gateway}})
 		r := Collect(c.Stream(t.Context(), w.Hello()))
 		if r.Err == nil {
 			t.Fatalf("status %d: no failure", status)
@@ -213,7 +213,7 @@ func (w *Wire) Transport(t *testing.T) {
 	}
 	addr := l.Addr().String()
 	l.Close()
-	c := w.client(t, Setup{Provider: "p", BaseURL: "http://user:hunter22@" + addr + "/v1?token=tell-nobody", APIKey: "sk-secret"})
+	c := w.client(t, model.Config{Provider: "p", BaseURL: "http://user:hunter22@" + addr + "/v1?token=tell-nobody", APIKey: "sk-secret"})
 	r := Collect(c.Stream(t.Context(), w.Hello()))
 	var e *model.Error
 	if !errors.As(r.Err, &e) || e.Kind != model.KindTransport || !e.Retryable || !strings.Contains(e.Message, addr) {
@@ -232,7 +232,7 @@ func (w *Wire) Transport(t *testing.T) {
 			conn.Close()
 		}
 	})
-	if r = Collect(w.client(t, Setup{Provider: "p", BaseURL: url}).Stream(t.Context(), w.Hello())); !errors.As(r.Err, &e) || e.Kind != model.KindStreamClosed || r.Text() != "x" {
+	if r = Collect(w.client(t, model.Config{Provider: "p", BaseURL: url}).Stream(t.Context(), w.Hello())); !errors.As(r.Err, &e) || e.Kind != model.KindStreamClosed || r.Text() != "x" {
 		t.Error(r)
 	}
 }
@@ -254,7 +254,7 @@ func (w *Wire) Redirects(t *testing.T) {
 				see(rw, r)
 				_, _ = io.WriteString(rw, w.Begun+w.Ended)
 			})
-			r := Collect(w.client(t, Setup{Provider: "p", BaseURL: url, APIKey: "sk-secret-0123456789"}).Stream(t.Context(), w.Hello()))
+			r := Collect(w.client(t, model.Config{Provider: "p", BaseURL: url, APIKey: "sk-secret-0123456789"}).Stream(t.Context(), w.Hello()))
 			if to == "/moved" && code >= 307 {
 				if r.String() != w.Answer || !slices.Equal(reached, []string{"POST /moved"}) {
 					t.Errorf("%d to %s: %v, %s", code, to, reached, r)
@@ -277,14 +277,14 @@ func (w *Wire) Compressed(t *testing.T) {
 		_, _ = io.WriteString(zw, w.Begun+w.Ended)
 		zw.Close()
 	})
-	w.answered(t, w.client(t, Setup{Provider: "p", BaseURL: url}))
+	w.answered(t, w.client(t, model.Config{Provider: "p", BaseURL: url}))
 }
 
 // Reuse holds that a connection is used again.
 func (w *Wire) Reuse(t *testing.T) {
 	seen := map[string]bool{}
 	url := w.answering(t, func(_ http.ResponseWriter, r *http.Request) { seen[r.RemoteAddr] = true })
-	c := w.client(t, Setup{Provider: "p", BaseURL: url})
+	c := w.client(t, model.Config{Provider: "p", BaseURL: url})
 	for range 3 {
 		w.answered(t, c)
 	}
@@ -299,7 +299,7 @@ func (w *Wire) Trace(t *testing.T) {
 	var got http.Header
 	url := w.answering(t, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
 	ctx := model.WithTrace(t.Context(), model.Trace{Parent: "00-4bf9-00f0-01", State: "a=b"})
-	Collect(w.client(t, Setup{Provider: "p", BaseURL: url}).Stream(ctx, w.Hello()))
+	Collect(w.client(t, model.Config{Provider: "p", BaseURL: url}).Stream(ctx, w.Hello()))
 	if got.Get("Traceparent") != "00-4bf9-00f0-01" || got.Get("Tracestate") != "a=b" || got.Get("Baggage") != "" {
 		t.Errorf("the request's headers are %v", got)
 	}
@@ -315,7 +315,7 @@ func (w *Wire) Leave(t *testing.T) {
 		<-r.Context().Done()
 		gone <- struct{}{}
 	})
-	c := w.client(t, Setup{Provider: "p", BaseURL: url})
+	c := w.client(t, model.Config{Provider: "p", BaseURL: url})
 	for range c.Stream(t.Context(), w.Hello()) {
 		break
 	}
@@ -360,7 +360,7 @@ func (w *Wire) piped(t *testing.T, hold bool, write func(io.Writer), test func(*
 	synctest.Test(t, func(t *testing.T) {
 		pr, pw := io.Pipe()
 		go write(pw) // ends with the pipe, which the request's end closes
-		test(t, w.client(t, Setup{Provider: "p", BaseURL: "http://model.test", HTTPClient: &http.Client{Transport: &pipeTransport{r: pr, hold: hold}}}))
+		test(t, w.client(t, model.Config{Provider: "p", BaseURL: "http://model.test", HTTPClient: &http.Client{Transport: &pipeTransport{r: pr, hold: hold}}}))
 		synctest.Wait()
 	})
 }

@@ -9,12 +9,10 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"acp-agent/loop/model"
 	"acp-agent/session"
@@ -25,8 +23,9 @@ type Wire struct {
 	// Provider has the wire's own address and KeyName; Models are some of its.
 	Provider, KeyName string
 	Models            []string
-	// New makes a client.
-	New func(Setup) (model.Client, error)
+	// New makes a client. Without a Provider it is the wire's own, without a BaseURL
+	// that provider's.
+	New func(model.Config) (model.Client, error)
 	// Decode reads a body without HTTP.
 	Decode func(io.Reader) iter.Seq2[session.Chunk, error]
 	// Streams are bodies and what they mean.
@@ -36,15 +35,6 @@ type Wire struct {
 	Begun, Ended, Answer string
 	// Failure is the body of a failure that says so.
 	Failure func(message string) string
-}
-
-// Setup configures a client. Without a Provider it is the wire's own, without a
-// BaseURL that provider's.
-type Setup struct {
-	Provider, BaseURL, APIKey, UserAgent string
-	Headers                              map[string]string
-	HTTPClient                           *http.Client
-	Now                                  func() time.Time
 }
 
 // Stream is a body and what it means, as a Result says it.
@@ -76,7 +66,7 @@ func (w *Wire) Hello() *model.Request {
 	}
 }
 
-func (w *Wire) client(t testing.TB, s Setup) model.Client {
+func (w *Wire) client(t testing.TB, s model.Config) model.Client {
 	t.Helper()
 	c, err := w.New(s)
 	if err != nil {

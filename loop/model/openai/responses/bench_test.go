@@ -9,6 +9,7 @@ import (
 	"github.com/openai/openai-go/v3/packages/ssestream"
 	sdk "github.com/openai/openai-go/v3/responses"
 
+	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
 )
 
@@ -37,8 +38,10 @@ func BenchmarkDecodeSDK(b *testing.B) {
 
 func never() without { return without{} }
 
-func BenchmarkEncode(b *testing.B) { openai.BenchmarkEncode(b, writing(b, Config{APIKey: "k"}, never)) }
+func BenchmarkEncode(b *testing.B) {
+	openai.BenchmarkEncode(b, writing(b, model.Config{APIKey: "k"}, never))
+}
 
 func BenchmarkEncodeNext(b *testing.B) {
-	openai.BenchmarkEncodeNext(b, func() wiretest.Writing { return writing(b, Config{APIKey: "k"}, never) })
+	openai.BenchmarkEncodeNext(b, func() wiretest.Writing { return writing(b, model.Config{APIKey: "k"}, never) })
 }

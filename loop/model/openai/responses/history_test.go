@@ -8,7 +8,7 @@ import (
 	"acp-agent/loop/model/internal/wiretest"
 )
 
-func writing(t testing.TB, cfg Config, refused func() without) wiretest.Writing {
+func writing(t testing.TB, cfg model.Config, refused func() without) wiretest.Writing {
 	c := client(t, cfg)
 	var w without
 	return wiretest.Writing{
@@ -26,11 +26,11 @@ func writing(t testing.TB, cfg Config, refused func() without) wiretest.Writing 
 func TestHistoryChangesNothing(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	refused := func() without { return without{reasoning: r.IntN(16) == 0, summary: r.IntN(16) == 0} }
-	openai.Histories(t, func() wiretest.Writing { return writing(t, Config{APIKey: "k"}, refused) })
+	openai.Histories(t, func() wiretest.Writing { return writing(t, model.Config{APIKey: "k"}, refused) })
 	// Images of results are sent by users, and one vendor does not read what another
 	// has sealed.
 	gateway := wiretest.Wire{Provider: "gate", Models: []string{"m", "n"}}
 	gateway.Histories(t, func() wiretest.Writing {
-		return writing(t, Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
+		return writing(t, model.Config{Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}, refused)
 	})
 }

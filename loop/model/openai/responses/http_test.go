@@ -17,11 +17,7 @@ import (
 // openai is this wire for the tests that all wires have.
 var openai = &wiretest.Wire{
 	Provider: "openai", KeyName: "OPENAI_API_KEY", Models: []string{"gpt-5.5", "gpt-4.1"},
-	New: func(s wiretest.Setup) (model.Client, error) {
-		return New(Config{
-			Provider: s.Provider, BaseURL: s.BaseURL, APIKey: s.APIKey, UserAgent: s.UserAgent, Headers: s.Headers, HTTPClient: s.HTTPClient, now: s.Now,
-		})
-	},
+	New: func(cfg model.Config) (model.Client, error) { return New(cfg) },
 	Decode: func(r io.Reader) iter.Seq2[session.Chunk, error] {
 		e := &wire.Endpoint{Name: "test", Host: "test"}
 		return e.Decode(r, func(y *wire.Yield) wire.Answer { return newAnswer(y, e) })
@@ -40,7 +36,7 @@ func TestOverHTTP(t *testing.T) {
 	} {
 		t.Setenv(k, v)
 	}
-	openai.OverHTTP(t, wiretest.Setup{APIKey: "sk-own", Headers: map[string]string{"X-Own": "1"}, UserAgent: "acp-agent/0"},
+	openai.OverHTTP(t, model.Config{APIKey: "sk-own", Headers: map[string]string{"X-Own": "1"}, UserAgent: "acp-agent/0"},
 		map[string]string{"": "/responses", "/v1/": "/v1/responses", "/v1/responses?v=1": "/v1/responses?v=1"},
 		map[string]string{
 			"Authorization": "Bearer sk-own", "Accept": "text/event-stream", "Accept-Encoding": "identity", "Content-Type": "application/json",
@@ -83,7 +79,7 @@ func TestRefusedParts(t *testing.T) {
 		}
 		io.WriteString(w, answered())
 	})
-	c := client(t, Config{BaseURL: url, APIKey: "k"})
+	c := client(t, model.Config{BaseURL: url, APIKey: "k"})
 	req := openai.Hello()
 	req.Messages = append(req.Messages, wiretest.Assistant("openai", "gpt-5.5", wiretest.Reasoning("t", "rs_1", "SEALED"), session.Text("x")), wiretest.User("go on"))
 	for range 2 {
@@ -118,7 +114,7 @@ func TestRefusedMembers(t *testing.T) {
 			}
 			io.WriteString(w, answered())
 		})
-		c := client(t, Config{Provider: "local", BaseURL: url, MaxTokens: 9000})
+		c := client(t, model.Config{Provider: "local", BaseURL: url, MaxTokens: 9000})
 		req := openai.Hello()
 		for range 2 {
 			if s := wiretest.Collect(c.Stream(t.Context(), req)).String(); s != wholeStop {

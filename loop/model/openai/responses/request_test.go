@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files in testdata")
 
-func client(t testing.TB, cfg Config) *Client {
+func client(t testing.TB, cfg model.Config) *Client {
 	t.Helper()
 	c, err := New(cfg)
 	if err != nil {
@@ -47,12 +47,12 @@ func conversation(provider, name string) *model.Request {
 func TestRequestGolden(t *testing.T) {
 	tests := []struct {
 		name string
-		cfg  Config
+		cfg  model.Config
 		req  *model.Request
 	}{
-		{"openai", Config{APIKey: "k"}, conversation("openai", "gpt-5.5")},
-		{"gpt-4.1", Config{APIKey: "k", MaxTokens: 1000}, conversation("openai", "gpt-4.1")},
-		{"gateway", Config{Provider: "gate", BaseURL: "http://localhost:8000/v1", Info: &model.Info{Images: true}}, conversation("gate", "some/model")},
+		{"openai", model.Config{APIKey: "k"}, conversation("openai", "gpt-5.5")},
+		{"gpt-4.1", model.Config{APIKey: "k", MaxTokens: 1000}, conversation("openai", "gpt-4.1")},
+		{"gateway", model.Config{Provider: "gate", BaseURL: "http://localhost:8000/v1", Info: &model.Info{Images: true}}, conversation("gate", "some/model")},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestRequestGolden(t *testing.T) {
 }
 
 func TestPrefixIsStable(t *testing.T) {
-	for _, cfg := range []Config{{APIKey: "k"}, {Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}} {
+	for _, cfg := range []model.Config{{APIKey: "k"}, {Provider: "gate", BaseURL: "http://h/v1", Info: &model.Info{Images: true}}} {
 		c := client(t, cfg)
 		wiretest.PrefixIsStable(t, conversation(c.cfg.Provider, "gpt-5.5"), func(next *session.Message) bool { return next.Role == session.RoleAssistant },
 			func(req *model.Request) string {
@@ -81,7 +81,7 @@ func TestPrefixIsStable(t *testing.T) {
 }
 
 func TestVerbatim(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	for _, s := range append(wiretest.Texts(), " ") {
 		body, err := c.encode(&model.Request{
 			Head: session.RequestHead{Config: session.Params{Model: "gpt-5.5"}, System: s},
@@ -149,7 +149,7 @@ func TestReasoningIsSentBack(t *testing.T) {
 		{"a gateway's other model", "gate", "m", wiretest.Assistant("gate", "n", wiretest.Reasoning("t", "rs", "SEALED"), answer), false},
 	}
 	for _, tt := range tests {
-		cfg := Config{Provider: tt.client, APIKey: "k"}
+		cfg := model.Config{Provider: tt.client, APIKey: "k"}
 		if tt.client != "openai" {
 			cfg.BaseURL = "https://h/v1"
 		}
@@ -181,7 +181,7 @@ func TestEffort(t *testing.T) {
 		{"local", "m", "high", `"reasoning":{"effort":"high"},` + include},
 	}
 	for _, tt := range tests {
-		cfg := Config{Provider: tt.provider, APIKey: "k"}
+		cfg := model.Config{Provider: tt.provider, APIKey: "k"}
 		if tt.provider != "openai" {
 			cfg.BaseURL = "https://h/v1"
 		}
@@ -197,7 +197,7 @@ func TestEffort(t *testing.T) {
 }
 
 func TestRefuses(t *testing.T) {
-	c := client(t, Config{APIKey: "k"})
+	c := client(t, model.Config{APIKey: "k"})
 	wiretest.Refuses(t, func(req *model.Request) ([]byte, error) { return c.encode(req, without{}) })
 }
 
@@ -222,7 +222,7 @@ func TestCatalog(t *testing.T) {
 // it, and to another as the wire has ids.
 func TestOwnIDs(t *testing.T) {
 	id := "call_1__thought__" + strings.Repeat("Q+/=", 1000)
-	c := client(t, Config{Provider: "local", BaseURL: "http://h/v1"})
+	c := client(t, model.Config{Provider: "local", BaseURL: "http://h/v1"})
 	for name, own := range map[string]bool{"gemini-x": true, "other": false} {
 		req := &model.Request{Head: session.RequestHead{Config: session.Params{Model: name}}, Messages: []session.Message{
 			wiretest.User("q"), wiretest.Assistant("local", "gemini-x", wiretest.Call(id, "f", "{}")), wiretest.ToolResult(id, session.Text("r")),

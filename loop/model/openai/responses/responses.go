@@ -12,6 +12,7 @@
 package responses
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -19,50 +20,15 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wire"
 	"acp-agent/session"
 )
 
-// Config says which endpoint a Client talks to. The zero value of a field is
-// its default.
-type Config struct {
-	// Provider is the name in model references and logs; "openai" brings its
-	// address and key name, any other needs BaseURL.
-	Provider string
-	// BaseURL is the address below which responses lies.
-	BaseURL string
-	// APIKey goes out as a bearer token; empty sends none, which only an own
-	// BaseURL accepts.
-	APIKey string
-	// KeyName is the environment variable that errors tell people to set. Without one
-	// it is named after the provider, where there is a key or the address is its own.
-	KeyName string
-	// Model is asked for when a request names none.
-	Model string
-	// Headers go out with each request.
-	Headers map[string]string
-	// UserAgent names the program.
-	UserAgent string
-	// HTTPClient carries the requests.
-	HTTPClient *http.Client
-	// IdleTimeout is the longest silence of a stream, two minutes by default; any
-	// bytes count as activity. It also bounds the wait for the answer's head. Of
-	// keep-alives alone there may be three times as much, and 15 minutes at least.
-	IdleTimeout time.Duration
-	// MaxTokens bounds the output of requests that set no bound.
-	MaxTokens int64
-	// Info overrides the table of known models.
-	Info *model.Info
-
-	now func() time.Time
-}
-
 // Client streams answers from one endpoint. It is safe for concurrent use.
 type Client struct {
-	cfg    Config
+	cfg    model.Config
 	end    wire.Endpoint
 	poster *wire.Poster
 	// official: the endpoint is OpenAI's own, which takes all its fields.
@@ -77,50 +43,19 @@ var _ model.Client = (*Client)(nil)
 
 // New checks a configuration and returns its client. Nothing is sent, and the
 // environment is not read (the SDK's own client would take keys, organisation
-// and headers from it).
-func New(cfg Config) (*Client, error) {
-	if cfg.Provider == "" {
-		cfg.Provider = "openai"
+// and headers from it). "openai" brings its address and key name.
+func New(cfg model.Config) (*Client, error) {
+	cfg.Provider = cmp.Or(cfg.Provider, "openai")
+	home := ""
+	if cfg.Provider == "openai" {
+		home = "https://api.openai.com/v1"
 	}
-	fixed := cfg.BaseURL == "" && cfg.Provider == "openai"
-	if fixed {
-		cfg.BaseURL = "https://api.openai.com/v1"
-	}
-	if cfg.BaseURL == "" {
-		return nil, errors.New("model provider " + cfg.Provider + ": no base URL is configured")
-	}
-	addr, err := wire.ParseAddress(cfg.Provider, cfg.BaseURL, "/responses")
+	addr, end, err := wire.Open(&cfg, home, "/responses")
 	if err != nil {
 		return nil, err
 	}
-	if cfg.KeyName == "" && (fixed || cfg.APIKey != "") {
-		cfg.KeyName = wire.EnvName(cfg.Provider)
-	}
-	if cfg.IdleTimeout <= 0 {
-		cfg.IdleTimeout = wire.DefaultIdleTimeout
-	}
-	if cfg.HTTPClient == nil {
-		cfg.HTTPClient = wire.DefaultClient()
-	}
-	if cfg.now == nil {
-		cfg.now = time.Now
-	}
-	c := &Client{cfg: cfg, official: addr.Host == "api.openai.com"}
-	c.end = wire.Endpoint{Name: cfg.Provider, Host: addr.Host, KeyName: cfg.KeyName, Idle: cfg.IdleTimeout, Now: cfg.now}
-	c.end.AddSecret(addr.Secrets...)
-	header := http.Header{}
-	if cfg.APIKey != "" {
-		header.Set("Authorization", "Bearer "+cfg.APIKey)
-		c.end.AddSecret(cfg.APIKey)
-	}
-	if cfg.UserAgent != "" {
-		header.Set("User-Agent", cfg.UserAgent)
-	}
-	for k, v := range cfg.Headers {
-		header.Set(k, v)
-		c.end.AddSecret(v)
-	}
-	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "responses", header); err != nil {
+	c := &Client{cfg: cfg, end: end, official: addr.Host == "api.openai.com"}
+	if c.poster, err = wire.NewPoster(cfg.HTTPClient, addr, "responses", wire.Bearer(&cfg)); err != nil {
 		return nil, err
 	}
 	c.noKey = cfg.APIKey == "" && c.official
