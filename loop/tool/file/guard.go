@@ -162,7 +162,13 @@ func (g *Guarded) arrived(ctx context.Context, path string, data []byte) bool {
 	if g.lost(&g.deaf) {
 		return false
 	}
-	buffer, err := g.read.ReadFile(ctx, path)
+	limited, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	buffer, err := g.read.ReadFile(limited, path)
+	if limited.Err() != nil && ctx.Err() == nil {
+		g.giveUp(&g.silent)
+		g.giveUp(&g.deaf)
+	}
 	return err == nil && textSum(buffer) == textSum(data) && len(data) > 0
 }
 

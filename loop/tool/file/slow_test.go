@@ -76,6 +76,31 @@ func TestGuardWithASilentClient(t *testing.T) {
 	})
 }
 
+// forgetful is a client that says that it has written, and then answers nothing.
+type forgetful struct{ silent }
+
+func (*forgetful) WriteFile(context.Context, string, []byte) error { return nil }
+
+// A client that drops a write and does not answer when it is asked for it does not
+// hold up the write, which is done on the disk.
+func TestGuardDoesNotWaitForWhatWasWritten(t *testing.T) {
+	env := dir(t, map[string]string{})
+	synctest.Test(t, func(t *testing.T) {
+		f := &forgetful{}
+		g := Guard(f, f, Disk(env.Roots))
+		begun := time.Now()
+		if err := g.WriteFile(t.Context(), filepath.Join(env.Cwd, "new"), []byte("text\n")); err != nil {
+			t.Fatal(err)
+		}
+		if got := time.Since(begun); got > answerTime {
+			t.Errorf("it took %v", got)
+		}
+		if got := get(t, env, "new"); got != "text\n" || f.asked != 1 {
+			t.Errorf("the file holds %q after %d questions", got, f.asked)
+		}
+	})
+}
+
 // A file of any size is answered about at once: no more of it is read than shows.
 // The files are sparse, and larger than anything that could be read in a test.
 func TestHugeFiles(t *testing.T) {
