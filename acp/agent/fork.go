@@ -41,7 +41,7 @@ func (a *Agent) forkSession(ctx context.Context, p *acp.ForkSessionRequest) (fun
 		}
 		modes, options, err := l.introduce(ctx)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, a.unmake(ctx, l))
 		}
 		return &acp.ForkSessionResponse{SessionID: h.ID, Modes: modes, ConfigOptions: options}, nil
 	}, nil

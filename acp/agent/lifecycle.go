@@ -37,7 +37,7 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 		log, err := a.cfg.Store.Create(ctx, h)
 		if err != nil {
 			release(cfg)
-			return nil, acp.InternalError(fmt.Sprintf("making the session's log: %v", err))
+			return nil, failed("making the session's log", err)
 		}
 		l, err := a.open(cfg, log, session.NewState(h), "startup")
 		if err != nil {
@@ -45,7 +45,7 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 		}
 		modes, options, err := l.introduce(ctx)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, a.unmake(ctx, l))
 		}
 		return &acp.NewSessionResponse{SessionID: h.ID, Modes: modes, ConfigOptions: options}, nil
 	}, nil
@@ -260,15 +260,32 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 	if replay {
 		if err := rp.send(ctx, l.view); err != nil {
 			// Half a conversation is none: who took the load back has no session.
-			if l := a.forget(id); l != nil {
-				if cerr := a.end(context.WithoutCancel(ctx), l); cerr != nil {
-					a.cfg.Log.Warn("closing a session whose load was cancelled", "session", id, "error", cerr)
-				}
-			}
+			a.drop(ctx, l)
 			return nil, nil, err
 		}
 	}
-	return l.introduce(ctx)
+	modes, options, err := l.introduce(ctx)
+	if err != nil {
+		a.drop(ctx, l)
+	}
+	return modes, options, err
+}
+
+// drop ends a session whose request has failed: its client does not know that there
+// is one.
+func (a *Agent) drop(ctx context.Context, l *live) {
+	if a.forget(l.ID()) == nil {
+		return // by who shuts down
+	}
+	if err := a.end(context.WithoutCancel(ctx), l); err != nil {
+		a.cfg.Log.Warn("closing a session whose request has failed", "session", l.ID(), "error", err)
+	}
+}
+
+// unmake is drop for a session that was made for the request: nothing is left of it.
+func (a *Agent) unmake(ctx context.Context, l *live) error {
+	a.drop(ctx, l)
+	return a.cfg.Catalog.Delete(context.WithoutCancel(ctx), l.ID())
 }
 
 // Reopen opens a stored session's log for a session that goes on in cwd, and fits cfg
@@ -371,7 +388,16 @@ func storeError(id, doing string, err error) error {
 	case errors.Is(err, session.ErrVersion), errors.Is(err, session.ErrCorrupt):
 		return acp.InternalError(fmt.Sprintf("%s session %s: %v; `acp-agent sessions verify %s` says more", doing, id, err, id))
 	}
-	return acp.InternalError(fmt.Sprintf("%s session %s: %v", doing, id, err))
+	return failed(doing+" session "+id, err)
+}
+
+// failed is a failure of the agent's own, unless it is that the request was taken
+// back or its connection has ended.
+func failed(doing string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return acp.RequestCancelled()
+	}
+	return acp.InternalError(doing + ": " + err.Error())
 }
 
 // forget takes a session from those that are active; nil when it is none.
@@ -440,7 +466,7 @@ func (a *Agent) listSessions(ctx context.Context, p *acp.ListSessionsRequest) (f
 	return func() (*acp.ListSessionsResponse, error) {
 		infos, err := a.cfg.Catalog.List(ctx)
 		if err != nil {
-			return nil, acp.InternalError(fmt.Sprintf("listing the sessions: %v", err))
+			return nil, failed("listing the sessions", err)
 		}
 		res := &acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}}
 		var last cursor

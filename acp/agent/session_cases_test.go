@@ -3,11 +3,14 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"acp-agent/acp"
@@ -517,4 +520,57 @@ type unmade struct{ session.Store }
 // Create implements session.Store.
 func (unmade) Create(context.Context, session.Header) (session.Log, error) {
 	return nil, errors.New("no room on the disk")
+}
+
+// A session/new that is taken back while it is served leaves nothing behind, neither
+// a session that nobody knows of nor its log: it is answered with that session, or
+// there is none.
+func TestNewSessionThatIsTakenBack(t *testing.T) {
+	const times = 20 // whether the end of the request is seen in time is a matter of chance
+	var takeBack func()
+	hold := func(c loop.Config) loop.Config {
+		c.OnOpen = func(*loop.Session) { takeBack(); synctest.Wait() }
+		return c
+	}
+	bubble(t, options{hold: hold}, func(r *rig) {
+		for n := range times {
+			id := acp.RequestId(strconv.Itoa(1000 + n))
+			takeBack = func() { r.Notify(acp.MethodCancelRequest, &acp.CancelRequestNotification{RequestID: id}) }
+			p := r.GoID(id, acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: r.dir, McpServers: []acp.McpServer{}})
+			var made acp.NewSessionResponse
+			switch err := p.Wait(r.t.Context(), &made); {
+			case err == nil:
+				r.call(acp.MethodSessionDelete, &acp.DeleteSessionRequest{SessionID: made.SessionID}, nil)
+			case !errors.Is(err, acp.RequestCancelled()):
+				t.Errorf("the answer is %v", err)
+			}
+		}
+		if r.build.closed != times {
+			t.Errorf("%d of %d sessions were closed", r.build.closed, times)
+		}
+		if left := r.list(""); len(left) > 0 {
+			t.Errorf("logs are left of %q", left)
+		}
+	})
+}
+
+// What was taken back before its log could be made or read is no fault of the agent's.
+func TestTakenBackBeforeTheStore(t *testing.T) {
+	bubble(t, options{config: func(c *agent.Config) { c.Store = takenBack{c.Store} }}, func(r *rig) {
+		r.refused(acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: r.dir, McpServers: []acp.McpServer{}}, acp.CodeRequestCancelled)
+		r.refused(acp.MethodSessionLoad, &acp.LoadSessionRequest{SessionID: "s", Cwd: r.dir, McpServers: []acp.McpServer{}}, acp.CodeRequestCancelled)
+	})
+}
+
+// takenBack is a store whose requests have all been taken back.
+type takenBack struct{ session.Store }
+
+// Create implements session.Store.
+func (takenBack) Create(context.Context, session.Header) (session.Log, error) {
+	return nil, fmt.Errorf("creating a log: %w", context.Canceled)
+}
+
+// Open implements session.Store.
+func (takenBack) Open(context.Context, string, func(session.Event) error) (session.Log, *session.State, error) {
+	return nil, nil, fmt.Errorf("reading a log: %w", context.Canceled)
 }
