@@ -140,10 +140,16 @@ func (b *batch) slow() {
 	}
 }
 
-// cancelled is the outcome after ctx has ended: what was said no longer counts.
+// cancelled is the outcome after ctx has ended: what was said no longer counts. A
+// handler that was held back, which is said but once, and one that goes on in the
+// background have not been cancelled.
 func (b *batch) cancelled() *Outcome {
 	out := &Outcome{}
 	for _, e := range b.entries {
+		if e.held != "" || e.async {
+			out.Runs = append(out.Runs, b.result(e, out))
+			continue
+		}
 		r := e.run()
 		r.Decision, r.Duration = Cancelled, e.took
 		out.Runs = append(out.Runs, r)

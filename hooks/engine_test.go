@@ -241,6 +241,32 @@ func TestCancelledOutcome(t *testing.T) {
 	}
 }
 
+// A cancel is not what kept a handler back, and does not keep from the person what is
+// said once; nor does it end what goes on in the background.
+func TestCancelledBesideHeld(t *testing.T) {
+	d := &fake{name: "claude-code"}
+	d.add(Stop, says(Answer{})).Place.Layer = LayerProject
+	on := make(chan struct{})
+	d.add(Stop, func(context.Context, *Job) Answer { <-on; return Answer{} }).Async = true
+	d.add(Stop, says(Answer{}))
+	s := NewEngine(Options{Dialects: []Dialect{d}})
+	defer s.Close()
+	defer close(on)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := s.Match(&Call{Event: Stop}).Run(ctx)
+	var got []Decision
+	for _, r := range out.Runs {
+		got = append(got, r.Decision)
+	}
+	if want := []Decision{Held, Pass, Cancelled}; !reflect.DeepEqual(got, want) {
+		t.Errorf("decisions %q, want %q", got, want)
+	}
+	if len(out.Notices) != 1 || !strings.Contains(out.Notices[0].Text, "was not run") {
+		t.Errorf("notices %v", out.Notices)
+	}
+}
+
 func TestNoticesOnce(t *testing.T) {
 	cc, _, set := newFakes()
 	cc.add(Stop, says(Answer{Decision: Failed, Why: "exit code 1"}))
