@@ -1,11 +1,10 @@
 package hooks
 
 import (
-	"os"
-	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
+
+	"acp-agent/internal/lookpath"
 )
 
 // Environ is an environment as a list of KEY=value, in order, each key once.
@@ -13,14 +12,7 @@ import (
 type Environ []string
 
 // Get returns the variable's value and whether it is set.
-func (e Environ) Get(key string) (string, bool) {
-	for i := len(e) - 1; i >= 0; i-- {
-		if k, v, ok := strings.Cut(e[i], "="); ok && sameKey(k, key) {
-			return v, true
-		}
-	}
-	return "", false
-}
+func (e Environ) Get(key string) (string, bool) { return lookpath.Get(e, key) }
 
 // Without returns a copy without the variables for which drop says true.
 func (e Environ) Without(drop func(key string) bool) Environ {
@@ -40,7 +32,7 @@ func (e Environ) Without(drop func(key string) bool) Environ {
 // array: use it on a copy (Without).
 func (e Environ) Set(key, value string) Environ {
 	for i, kv := range e {
-		if k, _, ok := strings.Cut(kv, "="); ok && sameKey(k, key) {
+		if k, _, ok := strings.Cut(kv, "="); ok && lookpath.SameKey(k, key) {
 			e[i] = key + "=" + value
 			return e
 		}
@@ -66,53 +58,4 @@ func IsOTel(key string) bool { return strings.HasPrefix(key, "OTEL_") }
 
 // LookPath finds a program in the environment's PATH, or the path itself when
 // it has a separator.
-func (e Environ) LookPath(name string) (string, bool) {
-	if strings.ContainsAny(name, pathSeparators) {
-		return name, true
-	}
-	path, _ := e.Get("PATH")
-	exts := e.pathExts(name)
-	for _, dir := range filepath.SplitList(path) {
-		if !filepath.IsAbs(dir) {
-			// An empty or relative entry is below the current directory, where a
-			// repository could put a program.
-			continue
-		}
-		for _, ext := range exts {
-			p := filepath.Join(dir, name+ext)
-			if executable(p) {
-				return p, true
-			}
-		}
-	}
-	return "", false
-}
-
-func (e Environ) pathExts(name string) []string {
-	if runtime.GOOS != "windows" {
-		return []string{""}
-	}
-	if filepath.Ext(name) != "" {
-		return []string{""}
-	}
-	v, ok := e.Get("PATHEXT")
-	if !ok || v == "" {
-		v = ".COM;.EXE;.BAT;.CMD"
-	}
-	return strings.Split(v, ";")
-}
-
-func executable(path string) bool {
-	fi, err := os.Stat(path)
-	if err != nil || fi.IsDir() {
-		return false
-	}
-	return runtime.GOOS == "windows" || fi.Mode().Perm()&0o111 != 0
-}
-
-func sameKey(a, b string) bool {
-	if runtime.GOOS == "windows" {
-		return strings.EqualFold(a, b)
-	}
-	return a == b
-}
+func (e Environ) LookPath(name string) (string, bool) { return lookpath.In(e, name) }

@@ -7,8 +7,6 @@ import (
 	"syscall"
 )
 
-const pathSeparators = "/"
-
 // readNow reads what the pipe holds without waiting. It reports the bytes read,
 // and whether the other end is closed; 0, false means it is empty.
 func readNow(f *os.File, buf []byte) (n int, eof bool) {

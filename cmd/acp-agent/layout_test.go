@@ -79,7 +79,7 @@ var layers = []struct {
 	{"session/...", []string{"internal/jsonstring"}},
 	{"hooks/claudecode", []string{"hooks"}},
 	{"hooks/codex", []string{"hooks"}},
-	{"hooks", []string{"internal/procgroup", "internal/jsonstring", "internal/lossy"}},
+	{"hooks", []string{"internal/procgroup", "internal/lookpath", "internal/jsonstring", "internal/lossy"}},
 	{"internal/...", nil},
 	{"acp/agent", []string{"acp/...", "loop/...", "session", "hooks"}},
 	{"acp/acptest", []string{"acp", "acp/schema", "acp/stdio"}},
@@ -89,7 +89,7 @@ var layers = []struct {
 	// speaks.
 	{"loop/model/...", []string{"session", "loop/model", "loop/model/internal/..."}},
 	{"loop/tool/shell", []string{"session", "loop/tool", "loop/model", "internal/procgroup", "internal/lossy"}},
-	{"loop/tool/mcp", []string{"session", "loop/tool", "loop/model", "internal/procgroup"}},
+	{"loop/tool/mcp", []string{"session", "loop/tool", "loop/model", "internal/procgroup", "internal/lookpath"}},
 	{"loop/tool/web", []string{"session", "loop/tool", "loop/model", "internal/lossy"}},
 	{"loop/tool/...", []string{"session", "loop/tool", "loop/model"}},
 	{"loop/permission", []string{"session", "loop/model"}},

@@ -16,6 +16,7 @@ import (
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"acp-agent/internal/lookpath"
 	"acp-agent/internal/procgroup"
 )
 
@@ -50,9 +51,9 @@ type process struct {
 // launcher and what it has launched: all of it is ended, also when the agent is
 // killed.
 func startProcess(command string, args, env []string, dir string, log *slog.Logger) (*process, error) {
-	path, err := lookPath(command, env)
-	if err != nil {
-		return nil, err
+	path, ok := lookpath.In(env, command)
+	if !ok {
+		return nil, fmt.Errorf("the program %q is not in its PATH", command)
 	}
 	p := &process{done: make(chan struct{})}
 	var files []*os.File
@@ -70,7 +71,7 @@ func startProcess(command string, args, env []string, dir string, log *slog.Logg
 	inR, inW, err1 := pipe()
 	outR, outW, err2 := pipe()
 	errR, errW, err3 := pipe()
-	err = errors.Join(err1, err2, err3)
+	err := errors.Join(err1, err2, err3)
 	if err == nil {
 		p.cmd = &exec.Cmd{Path: path, Args: append([]string{command}, args...), Env: env, Dir: dir, Stdin: inR, Stdout: outW, Stderr: errW}
 		p.group, err = procgroup.Start(p.cmd)

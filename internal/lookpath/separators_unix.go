@@ -1,0 +1,5 @@
+//go:build unix
+
+package lookpath
+
+const separators = "/"

@@ -1,0 +1,3 @@
+package lookpath
+
+const separators = `/\:`
