@@ -2,8 +2,6 @@ package loop
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -231,16 +229,4 @@ func stopFailure(kind string) string {
 		return "server_error"
 	}
 	return "unknown"
-}
-
-// turnError puts an error in the log's terms.
-func turnError(err error) session.TurnError {
-	var me *model.Error
-	if errors.As(err, &me) {
-		return session.TurnError{
-			Kind: string(me.Kind), Message: me.Message, Status: me.Status,
-			Retryable: me.Retryable, RetryAfterMs: me.RetryAfter.Milliseconds(),
-		}
-	}
-	return session.TurnError{Kind: "internal", Message: fmt.Sprint(err)}
 }

@@ -67,7 +67,7 @@ func (t *turn) step() error {
 		}
 		if err := s.append(&session.ModelRetry{
 			Turn: st.Number, Step: number, Retry: attempt, Max: s.cfg.Retry.Max,
-			DelayMs: wait.Milliseconds(), Failure: turnError(merr),
+			DelayMs: wait.Milliseconds(), Failure: model.TurnError(merr),
 		}); err != nil {
 			return err
 		}

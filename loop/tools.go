@@ -2,12 +2,12 @@ package loop
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"acp-agent/hooks"
+	"acp-agent/loop/model"
 	"acp-agent/loop/permission"
 	"acp-agent/loop/tool"
 	"acp-agent/session"
@@ -193,7 +193,7 @@ func (t *turn) decide(j *job) error {
 		j.fail("unknown", fmt.Sprintf("There is no tool named %.100q. The tools are: %s.", j.call.Name, listed(s.Tools().Names())))
 		return nil
 	}
-	if err := check(j.tool, j.input); err != nil {
+	if err := tool.Check(j.tool, j.input); err != nil {
 		j.fail("invalid", err.Error())
 		return nil
 	}
@@ -225,17 +225,6 @@ func (t *turn) decide(j *job) error {
 	return t.permit(j, out)
 }
 
-// check says, in words for the model, what is wrong with a call's arguments.
-func check(t tool.Tool, input json.RawMessage) error {
-	if c, ok := t.(tool.Checker); ok {
-		return c.Check(input)
-	}
-	if !json.Valid(input) {
-		return errors.New("the arguments are not valid JSON: send one JSON object")
-	}
-	return nil
-}
-
 // denyText is the reason of the hook that denied, verbatim.
 func denyText(out *hooks.Outcome) string {
 	if out.DecisionReason.Text != "" {
@@ -255,7 +244,7 @@ func (t *turn) rewrite(j *job, input json.RawMessage) error {
 	if len(input) == 0 {
 		return nil
 	}
-	if err := check(j.tool, input); err != nil {
+	if err := tool.Check(j.tool, input); err != nil {
 		j.fail("invalid", "A hook rewrote the arguments of this call to something the tool does not take: "+err.Error())
 		return nil
 	}
@@ -503,6 +492,6 @@ func (t *turn) batchHooks(jobs []*job) (*hooks.Outcome, error) {
 
 // failure classifies what ended a turn for the log and the client.
 func (t *turn) failure(err error) session.EndReason {
-	e := turnError(err)
+	e := model.TurnError(err)
 	return session.EndReason{Kind: session.EndError, Error: &e}
 }

@@ -84,9 +84,6 @@ func (h *Hands) run(ctx context.Context, b session.Block) session.Block {
 	if len(input) == 0 {
 		input = json.RawMessage("{}")
 	}
-	if !json.Valid(input) {
-		return failed(b.ID, "The arguments are not valid JSON: send one JSON object.")
-	}
 	if err := tool.Check(t, input); err != nil {
 		return failed(b.ID, err.Error())
 	}

@@ -186,7 +186,8 @@ func (t *talk) attempt(ctx context.Context, round, attempt int) (*session.Logged
 		}
 	}
 	if err != nil {
-		got.Error, got.Stop = turnError(err), ""
+		failure := model.TurnError(err)
+		got.Error, got.Stop = &failure, ""
 		return nil, errors.Join(err, t.Log.Record(ctx, got))
 	}
 	// A call that the output limit cut is not whole.
@@ -227,17 +228,6 @@ func (t *talk) stream(ctx context.Context, a *session.Assembler, round, attempt 
 		return model.Errorf(model.KindEmpty, "the model's stream ended without anything in it")
 	}
 	return nil
-}
-
-// turnError puts a failure in the log's terms.
-func turnError(err error) *session.TurnError {
-	var me *model.Error
-	if !errors.As(err, &me) {
-		return &session.TurnError{Kind: "internal", Message: err.Error()}
-	}
-	return &session.TurnError{
-		Kind: string(me.Kind), Message: me.Message, Status: me.Status, Retryable: me.Retryable, RetryAfterMs: me.RetryAfter.Milliseconds(),
-	}
 }
 
 func toolCalls(blocks []session.Block) []session.Block {

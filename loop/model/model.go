@@ -105,6 +105,18 @@ func Errorf(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: err.Error(), Retryable: kind.Retryable(), Err: errors.Unwrap(err)}
 }
 
+// TurnError is what failed a request in the log's terms; what is no Error is a fault
+// of the agent's own.
+func TurnError(err error) session.TurnError {
+	var e *Error
+	if !errors.As(err, &e) {
+		return session.TurnError{Kind: "internal", Message: err.Error()}
+	}
+	return session.TurnError{
+		Kind: string(e.Kind), Message: e.Message, Status: e.Status, Retryable: e.Retryable, RetryAfterMs: e.RetryAfter.Milliseconds(),
+	}
+}
+
 // Info is what is known of a model.
 type Info struct {
 	// Ref is the name as people give it: provider/name.

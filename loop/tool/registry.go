@@ -3,6 +3,7 @@ package tool
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -106,10 +107,14 @@ func (r *Registry) Schemas() []session.ToolSchema {
 	return out
 }
 
-// Check checks arguments with the tool's own Check, where it has one.
+// Check says, in words for the model, what is wrong with a call's arguments: the
+// tool's own where it has some.
 func Check(t Tool, input json.RawMessage) error {
 	if c, ok := t.(Checker); ok {
 		return c.Check(input)
+	}
+	if !json.Valid(input) {
+		return errors.New("The arguments are not valid JSON: send one JSON object.") //nolint:staticcheck // a sentence for the model
 	}
 	return nil
 }

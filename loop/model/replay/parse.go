@@ -111,7 +111,7 @@ func (p *parser) header(rw *row) error {
 	return nil
 }
 
-// position is where a row belongs; failureJSON what a row says of a failure.
+// position is where a row belongs.
 type position struct {
 	Turn int `json:"turn"`
 	Step int `json:"step"`

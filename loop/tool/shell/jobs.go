@@ -47,7 +47,7 @@ func (j *job) status() string {
 	}
 	switch {
 	case j.err != nil:
-		return "could not be started: " + cause(j.err)
+		return "could not be started: " + tool.Cause(j.err)
 	case j.exit.cancelled:
 		return "killed"
 	case j.exit.signal != "":

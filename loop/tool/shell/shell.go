@@ -181,7 +181,7 @@ func (b *bash) foreground(ctx context.Context, env *tool.Env, c command) tool.Re
 	stdout.close()
 	stderr.close()
 	if err != nil {
-		return tool.Fail("The command could not be started: " + cause(err))
+		return tool.Fail("The command could not be started: " + tool.Cause(err))
 	}
 	return outcome{stdout: stdout.text(), stderr: stderr.text(), exit: e, timeout: c.timeout}.result()
 }
@@ -262,19 +262,10 @@ func workdir(cwd, dir string) (path, fault string) {
 	}
 	info, err := os.Stat(dir)
 	if err != nil {
-		return "", "The workdir " + dir + " cannot be used: " + cause(err)
+		return "", "The workdir " + dir + " cannot be used: " + tool.Cause(err)
 	}
 	if !info.IsDir() {
 		return "", "The workdir " + dir + " is not a directory."
 	}
 	return dir, ""
-}
-
-// cause is an error without the name of the system call and the path, which the
-// text around it has.
-func cause(err error) string {
-	if pe, ok := errors.AsType[*os.PathError](err); ok {
-		return pe.Err.Error()
-	}
-	return err.Error()
 }
