@@ -4,6 +4,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 
 	"acp-agent/cmd/acp-agent/internal/config"
@@ -44,7 +45,8 @@ func permissionRules(cfg *config.Config) (*permission.Rules, error) {
 	p := cfg.Permissions
 	rules, err := permission.NewRules(cfg.Home(), p.Allow, p.Ask, p.Deny)
 	if err != nil {
-		return nil, &config.Error{What: "config file " + cfg.File + ": permissions: " + err.Error(), Do: "correct the rule, such as \"Bash(git *)\"", Err: err}
+		list, _, _ := strings.Cut(err.Error(), " ") // allow, ask or deny
+		return nil, &config.Error{What: "config file " + cfg.Place("permissions", list) + ": permissions: " + err.Error(), Do: "correct the rule, such as \"Bash(git *)\"", Err: err}
 	}
 	return rules, nil
 }

@@ -12,6 +12,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -69,6 +70,8 @@ type Config struct {
 
 	env  Env
 	file file
+	// data is the file as it was read.
+	data []byte
 }
 
 // Hooks says which hooks run.
@@ -199,7 +202,8 @@ func (c *Config) loadFile(flag string) error {
 	data, err := os.ReadFile(c.File)
 	switch {
 	case err == nil:
-		return c.file.decode(c.File, data)
+		c.data = bytes.TrimPrefix(data, bom)
+		return c.file.decode(c.File, c.data)
 	case errors.Is(err, fs.ErrNotExist) && named == "":
 		return nil
 	case errors.Is(err, fs.ErrNotExist):
@@ -215,7 +219,7 @@ func (c *Config) setModel(flag string) error {
 	}{
 		{flag, "--model", true},
 		{c.env.Get("ACP_AGENT_MODEL"), "ACP_AGENT_MODEL", true},
-		{c.file.Model, "model in " + c.File, false},
+		{c.file.Model, "model in " + c.Place("model"), false},
 	} {
 		if from.value == "" {
 			continue
@@ -294,8 +298,8 @@ func (c *Config) setLimits() {
 		MaxSteps:          or(l.MaxSteps, 200),
 		StopContinuations: c.StopCap(c.env.Get(StopCapVariable)),
 		Retries:           or(l.Retries, 5),
-		IdleTimeout:       or(l.IdleTimeout, Duration{5 * time.Minute}).span,
-		ToolTimeout:       or(l.ToolTimeout, Duration{2 * time.Minute}).span,
+		IdleTimeout:       or(l.IdleTimeout, Duration{span: 5 * time.Minute}).span,
+		ToolTimeout:       or(l.ToolTimeout, Duration{span: 2 * time.Minute}).span,
 		MaxTokens:         or(l.MaxTokens, 0),
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -38,7 +39,7 @@ func (c *Config) credentials() (map[string]string, error) {
 		return nil, fail("reading the stored keys "+path, cause(err), "make the file readable to you, or remove it and run `acp-agent login`")
 	}
 	var keys map[string]string
-	if err := json.Unmarshal(data, &keys); err != nil {
+	if err := json.Unmarshal(bytes.TrimPrefix(data, bom), &keys); err != nil {
 		return nil, &Error{What: "the stored keys " + path + " are not a JSON object of strings", Do: "remove the file and run `acp-agent login`", Err: err}
 	}
 	return keys, nil

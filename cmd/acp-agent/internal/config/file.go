@@ -1,8 +1,11 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"maps"
+	"net/url"
 	"reflect"
 	"slices"
 	"strings"
@@ -31,7 +34,7 @@ type file struct {
 }
 
 type fileProvider struct {
-	BaseURL   string            `toml:"base_url" json:"base_url,omitempty" jsonschema:"description=Endpoint; the variable PROVIDER_BASE_URL of a built-in provider beats it.,example=http://127.0.0.1:11434/v1"`
+	BaseURL   string            `toml:"base_url" json:"base_url,omitempty" jsonschema:"description=Endpoint; the variable PROVIDER_BASE_URL of a built-in provider beats it.,pattern=^https?://.,example=http://127.0.0.1:11434/v1"`
 	APIKeyEnv string            `toml:"api_key_env" json:"api_key_env,omitempty" jsonschema:"description=Variable that holds the key; leave it out when the endpoint needs none."`
 	Headers   map[string]string `toml:"headers" json:"headers,omitempty" jsonschema:"description=Headers sent with every request."`
 	Wire      Wire              `toml:"wire" json:"wire,omitempty" jsonschema:"description=Protocol: OpenAI Chat Completions or OpenAI Responses or Anthropic Messages.,enum=chat,enum=responses,enum=messages,default=chat"`
@@ -80,31 +83,44 @@ type fileClient struct {
 
 // Duration is a time span, written as "90s" or "5m". It is no integer type: a
 // bare number would be taken for nanoseconds.
-type Duration struct{ span time.Duration }
+type Duration struct {
+	span time.Duration
+	// bad is what was written and is no time span: check knows its place.
+	bad *string
+}
 
 // UnmarshalText reads what time.ParseDuration reads, if it is positive.
 func (d *Duration) UnmarshalText(text []byte) error {
 	v, err := time.ParseDuration(string(text))
 	if err != nil || v <= 0 {
-		return fmt.Errorf("%q is not a time span such as \"90s\" or \"5m\"", text)
+		s := string(text)
+		d.bad = &s
+		return nil
 	}
 	d.span = v
 	return nil
 }
 
+// bom begins text files of some editors on Windows. TOML and JSON have no place for
+// it, and nobody sees it.
+var bom = []byte("\xef\xbb\xbf")
+
+const correctIt = "correct it (docs/config.schema.json describes the file)"
+
 // decode reads the file strictly and checks the values.
 func (f *file) decode(path string, data []byte) error {
-	dec := toml.NewDecoder(strings.NewReader(string(data))).DisallowUnknownFields()
+	data = bytes.TrimPrefix(data, bom)
+	dec := toml.NewDecoder(bytes.NewReader(data)).DisallowUnknownFields()
 	if err := dec.Decode(f); err != nil {
-		return decodeError(path, err)
+		return decodeError(path, data, err)
 	}
 	if err := f.check(); err != nil {
-		return &Error{What: "config file " + path + ": " + err.Error(), Do: "correct it (docs/config.schema.json describes the file)"}
+		return &Error{What: "config file " + path + place(data, err.key) + ": " + err.Error(), Do: correctIt, Err: err}
 	}
 	return nil
 }
 
-func decodeError(path string, err error) error {
+func decodeError(path string, data []byte, err error) error {
 	var strict *toml.StrictMissingError
 	if errors.As(err, &strict) && len(strict.Errors) > 0 {
 		// The first is enough: one line, one thing to correct.
@@ -120,56 +136,91 @@ func decodeError(path string, err error) error {
 	var bad *toml.DecodeError
 	if errors.As(err, &bad) {
 		row, col := bad.Position()
-		msg := strings.TrimPrefix(bad.Error(), "toml: ")
-		return &Error{What: fmt.Sprintf("config file %s:%d:%d: %s", path, row, col, msg), Do: "correct it (docs/config.schema.json describes the file)", Err: err}
+		what, do := inWords(data, row, strings.TrimPrefix(bad.Error(), "toml: "))
+		return &Error{What: fmt.Sprintf("config file %s:%d:%d: %s", path, row, col, what), Do: do, Err: err}
 	}
-	return &Error{What: "config file " + path + ": " + err.Error(), Do: "correct it (docs/config.schema.json describes the file)", Err: err}
+	return &Error{What: "config file " + path + ": " + err.Error(), Do: correctIt, Err: err}
 }
 
 // check finds values that TOML's types let through.
-func (f *file) check() error {
-	for name, p := range f.Providers {
-		switch p.Wire {
-		case "", WireChat, WireResponses, WireMessages:
-		default:
-			return fmt.Errorf("providers.%s.wire is %q and not chat, responses or messages", name, p.Wire)
-		}
-		if strings.Contains(name, "/") || name == Replay {
-			return fmt.Errorf("providers.%s: a provider cannot have this name", name)
-		}
-		if p.ContextWindow != nil && *p.ContextWindow < 1 {
-			return fmt.Errorf("providers.%s.context_window is %d, which is less than 1", name, *p.ContextWindow)
-		}
-		if p.BaseURL == "" && !slices.ContainsFunc(builtin, func(b Provider) bool { return b.Name == name }) {
-			return fmt.Errorf("providers.%s has no base_url", name)
+func (f *file) check() *valueError {
+	for _, name := range slices.Sorted(maps.Keys(f.Providers)) {
+		p := f.Providers[name]
+		if err := p.check(name); err != nil {
+			err.key = append([]string{"providers", name}, err.key...)
+			return err
 		}
 	}
-	for key, v := range map[string]*int{
-		"max_steps": f.Limits.MaxSteps, "stop_continuations": f.Limits.StopContinuations, "retries": f.Limits.Retries,
+	for _, v := range []struct {
+		key   string
+		value *int
+		least int
+	}{
+		{"max_steps", f.Limits.MaxSteps, 1}, {"stop_continuations", f.Limits.StopContinuations, 0}, {"retries", f.Limits.Retries, 0},
 	} {
-		least := 0
-		if key == "max_steps" {
-			least = 1
-		}
-		if v != nil && *v < least {
-			return fmt.Errorf("limits.%s is %d, which is less than %d", key, *v, least)
+		if v.value != nil && *v.value < v.least {
+			return &valueError{[]string{"limits", v.key}, fmt.Sprintf("is %d, which is less than %d", *v.value, v.least)}
 		}
 	}
 	if m := f.Limits.MaxTokens; m != nil && *m < 1 {
-		return fmt.Errorf("limits.max_tokens is %d, which is less than 1", *m)
+		return &valueError{[]string{"limits", "max_tokens"}, fmt.Sprintf("is %d, which is less than 1", *m)}
 	}
-	for key, v := range map[string]struct {
+	for key, d := range map[string]*Duration{"idle_timeout": f.Limits.IdleTimeout, "tool_timeout": f.Limits.ToolTimeout} {
+		if d != nil && d.bad != nil {
+			return &valueError{[]string{"limits", key}, fmt.Sprintf("is %q, which is not a time span such as \"90s\" or \"5m\"", *d.bad)}
+		}
+	}
+	for _, v := range []struct {
+		key     []string
 		value   string
 		allowed []string
 	}{
-		"permissions.mode":     {f.Permissions.Mode, modes},
-		"permissions.remember": {f.Permissions.Remember, []string{"session", "project"}},
-		"effort":               {f.Effort, efforts},
-		"log_level":            {f.LogLevel, []string{"debug", "info", "warn", "error"}},
+		{[]string{"permissions", "mode"}, f.Permissions.Mode, modes},
+		{[]string{"permissions", "remember"}, f.Permissions.Remember, []string{"session", "project"}},
+		{[]string{"effort"}, f.Effort, efforts},
+		{[]string{"log_level"}, f.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
 		if v.value != "" && !slices.Contains(v.allowed, v.value) {
-			return fmt.Errorf("%s is %q and not one of %s", key, v.value, strings.Join(v.allowed, ", "))
+			return &valueError{v.key, fmt.Sprintf("is %q and not one of %s", v.value, strings.Join(v.allowed, ", "))}
 		}
 	}
 	return nil
 }
+
+func (p *fileProvider) check(name string) *valueError {
+	switch p.Wire {
+	case "", WireChat, WireResponses, WireMessages:
+	default:
+		return &valueError{[]string{"wire"}, fmt.Sprintf("is %q and not chat, responses or messages", p.Wire)}
+	}
+	if name == "" || strings.Contains(name, "/") || name == Replay {
+		return &valueError{nil, "is a provider that cannot have this name"}
+	}
+	if p.ContextWindow != nil && *p.ContextWindow < 1 {
+		return &valueError{[]string{"context_window"}, fmt.Sprintf("is %d, which is less than 1", *p.ContextWindow)}
+	}
+	if p.BaseURL == "" && !slices.ContainsFunc(builtin, func(b Provider) bool { return b.Name == name }) {
+		return &valueError{nil, "has no base_url"}
+	}
+	if u, err := url.Parse(p.BaseURL); p.BaseURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		return &valueError{[]string{"base_url"}, "is not an address that begins with http:// or https://"}
+	}
+	for _, h := range slices.Sorted(maps.Keys(p.Headers)) {
+		switch {
+		case !isHeaderName(h):
+			return &valueError{[]string{"headers", h}, "is not the name of a header"}
+		case strings.ContainsFunc(p.Headers[h], isControl):
+			return &valueError{[]string{"headers", h}, "has a line break or another control character, which no header can have"}
+		}
+	}
+	return nil
+}
+
+// isHeaderName: a token of HTTP (RFC 9110, 5.6.2).
+func isHeaderName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r <= ' ' || r >= 0x7f || strings.ContainsRune(`"(),/:;<=>?@[\]{}`, r)
+	})
+}
+
+func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }

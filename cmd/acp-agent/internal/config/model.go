@@ -65,8 +65,13 @@ func (c *Config) ResolveModel() (ModelRef, error) {
 		if p.KeyEnv == "" {
 			return ModelRef{name, p.Models[0]}, nil
 		}
-		if key, err := c.Key(name); err == nil && key != "" {
+		key, err := c.Key(name)
+		var bad *Error
+		switch {
+		case err == nil && key != "":
 			return ModelRef{name, p.Models[0]}, nil
+		case errors.As(err, &bad) && !bad.Auth:
+			return ModelRef{}, err // there may be a key, in a file that cannot be read
 		}
 	}
 	return ModelRef{}, &Error{
