@@ -140,34 +140,49 @@ func (c *capture) close() {
 func (c *capture) text() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.render()
+	text, _ := c.render()
+	return text
 }
 
-// take is text, and forgets what it returned.
+// take is text, and forgets what it returned. A rune that is cut because the command
+// still writes stays for the next.
 func (c *capture) take() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s := c.render()
-	c.head, c.tail, c.next, c.total = nil, nil, 0, 0
-	return s
+	text, cut := c.render()
+	c.head, c.tail, c.next, c.total = cut, nil, 0, int64(len(cut))
+	return text
 }
 
-func (c *capture) render() string {
+// render also returns what it leaves out of the end: a rune that is yet to come whole.
+func (c *capture) render() (text string, cut []byte) {
+	open := func(p []byte) []byte {
+		if c.closed {
+			return nil
+		}
+		return bytes.Clone(p[len(p)-cutRune(p):])
+	}
 	if c.total <= streamLimit {
-		return valid(c.head)
+		cut = open(c.head)
+		return valid(c.head[:len(c.head)-len(cut)]), cut
 	}
 	const half = streamLimit / 2
 	// head still holds streamLimit bytes; its second half is part of the tail
 	// when little was dropped.
 	rest := append(bytes.Clone(c.head[half:]), c.tail[c.next:]...)
 	rest = append(rest, c.tail[:c.next]...)
+	cut = open(rest)
+	rest = rest[:len(rest)-len(cut)]
+	if len(rest) <= half { // without the rune it is no more than the limit
+		return valid(append(bytes.Clone(c.head[:half]), rest...)), cut
+	}
 	tail := rest[len(rest)-half:]
 	head := c.head[:half]
 	head = head[:len(head)-cutRune(head)]
 	for i := 0; i < utf8.UTFMax && len(tail) > 0 && !utf8.RuneStart(tail[0]); i++ {
 		tail = tail[1:]
 	}
-	gone := c.total - int64(len(head)) - int64(len(tail))
+	gone := c.total - int64(len(head)) - int64(len(tail)) - int64(len(cut))
 	note := fmt.Sprintf("%d bytes left out here", gone)
 	switch {
 	case c.path != "" && c.lost != "":
@@ -177,7 +192,7 @@ func (c *capture) render() string {
 	case c.lost != "":
 		note += "; " + c.lost
 	}
-	return line(valid(head)) + "[" + note + "]\n" + valid(tail)
+	return line(valid(head)) + "[" + note + "]\n" + valid(tail), cut
 }
 
 // cutRune returns how many bytes at the end of p begin a rune and do not end it.

@@ -99,3 +99,20 @@ func TestCaptureTake(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A rune that is half written when a job is asked for its output comes whole with the next.
+func TestCaptureTakeInsideARune(t *testing.T) {
+	for _, before := range []int{0, streamLimit - 2, streamLimit - 1, streamLimit, 2 * streamLimit, 2*streamLimit + 1} {
+		var c capture
+		c.Write(bytes.Repeat([]byte("y"), before))
+		c.Write([]byte("\xe2\x82"))
+		first := c.take()
+		c.Write([]byte("\xac\xe2"))
+		if strings.Contains(first, "\ufffd") || strings.Contains(first, "left out") != (before > streamLimit) || c.take() != "€" {
+			t.Errorf("a rune that is cut after %d bytes is broken", before)
+		}
+		if c.close(); c.text() != "\ufffd" {
+			t.Errorf("half a rune at the end is lost after %d bytes", before)
+		}
+	}
+}
