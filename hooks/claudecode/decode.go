@@ -299,7 +299,7 @@ func decodeAsync(h *hooks.Handler, exit hooks.Exit) hooks.Answer {
 		var specific map[string]json.RawMessage
 		_ = json.Unmarshal(m["hookSpecificOutput"], &specific)
 		var s string
-		if json.Unmarshal(specific["additionalContext"], &s) == nil && s != "" {
+		if json.Unmarshal(specific["additionalContext"], &s) == nil && strings.TrimSpace(s) != "" {
 			a.Context = &s
 		}
 		return a

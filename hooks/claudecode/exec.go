@@ -47,11 +47,12 @@ func (d *Dialect) process(job *hooks.Job) (*hooks.Process, error) {
 			values["user_config."+name] = v
 		}
 		for _, a := range append([]string{h.Command}, h.Args...) {
-			a = substitute(a, values)
-			if name := unknownOption().FindString(a); name != "" {
-				return nil, fmt.Errorf("%s has no value: the plugin's options are pluginConfigs in your settings", name)
+			for _, ref := range option().FindAllString(a, -1) {
+				if _, ok := values[ref[2:len(ref)-1]]; !ok {
+					return nil, fmt.Errorf("%s has no value: the plugin's options are pluginConfigs in your settings", ref)
+				}
 			}
-			p.Argv = append(p.Argv, a)
+			p.Argv = append(p.Argv, substitute(a, values))
 		}
 		return p, nil
 	}
@@ -95,14 +96,17 @@ func options(x *ext) map[string]string {
 	return x.plugin.Options
 }
 
-// unknownOption finds an option that has not been replaced.
-var unknownOption = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{user_config\.[^}]*\}`) })
+// option is the placeholder of a plugin's option.
+var option = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{user_config\.[^}]*\}`) })
 
+// substitute puts the values in the places of their names, in one pass: a value that
+// looks like a placeholder is none.
 func substitute(s string, values map[string]string) string {
+	pairs := make([]string, 0, 2*len(values))
 	for k, v := range values {
-		s = strings.ReplaceAll(s, "${"+k+"}", v)
+		pairs = append(pairs, "${"+k+"}", v)
 	}
-	return s
+	return strings.NewReplacer(pairs...).Replace(s)
 }
 
 // shellCommand wraps a shell-form command. The vendor says sh, but people write

@@ -431,3 +431,29 @@ func TestDetachLine(t *testing.T) {
 		}
 	}
 }
+
+// What a placeholder stands for goes as the payload has it, and is not looked through
+// for more placeholders.
+func TestPlaceholders(t *testing.T) {
+	payload := []byte(`{"tool_input":{"z":"<a & b>","a":12345678901234567890,"n":null},"text":"${tool_name}","tool_name":"T"}`)
+	got, err := fill([]byte(`{"whole":"${tool_input}","part":"x ${tool_input} ${text} ${tool_input.n}.","number":12345678901234567890}`), payload)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var in struct {
+		Whole, Number json.RawMessage
+		Part          string
+	}
+	if err := json.Unmarshal(got, &in); err != nil {
+		t.Fatal(err)
+	}
+	object := `{"z":"<a & b>","a":12345678901234567890,"n":null}`
+	if string(hooks.AppendJSON(nil, in.Whole)) != object || in.Part != "x "+object+" ${tool_name} ." || string(in.Number) != "12345678901234567890" {
+		t.Errorf("%s", got)
+	}
+	for range 20 { // maps have no order
+		if s := substitute("${a}/${b}", map[string]string{"a": "${b}", "b": "${a}"}); s != "${b}/${a}" {
+			t.Fatal(s)
+		}
+	}
+}

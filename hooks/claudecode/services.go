@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -155,54 +156,55 @@ var dotted = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\
 
 // fill replaces ${dotted.path} in the strings of an mcp_tool's input by what the
 // payload has there. A string that is only a placeholder takes the value with
-// its type.
+// its type. Values go as the payload has them: their numbers, and the order of
+// their members, too.
 func fill(input json.RawMessage, payload []byte) (json.RawMessage, error) {
 	if len(input) == 0 || string(input) == "null" {
 		return json.RawMessage("{}"), nil
 	}
-	var in, data any
-	if err := json.Unmarshal(input, &in); err != nil {
+	var in any
+	dec := json.NewDecoder(bytes.NewReader(input))
+	dec.UseNumber()
+	if err := dec.Decode(&in); err != nil {
 		return nil, err
 	}
-	if err := json.Unmarshal(payload, &data); err != nil {
-		return nil, err
+	if !json.Valid(payload) {
+		return nil, errors.New("the payload is no JSON")
 	}
-	return json.Marshal(fillValue(in, data))
+	return json.Marshal(fillValue(in, payload))
 }
 
-func fillValue(v, data any) any {
+func fillValue(v any, payload json.RawMessage) any {
 	switch v := v.(type) {
 	case map[string]any:
 		for k := range v {
-			v[k] = fillValue(v[k], data)
+			v[k] = fillValue(v[k], payload)
 		}
 	case []any:
 		for i := range v {
-			v[i] = fillValue(v[i], data)
+			v[i] = fillValue(v[i], payload)
 		}
 	case string:
 		if m := dotted().FindStringSubmatch(v); m != nil && m[0] == v {
-			return lookUp(data, m[1])
+			return lookUp(payload, m[1])
 		}
 		return dotted().ReplaceAllStringFunc(v, func(ref string) string {
-			switch x := lookUp(data, ref[2:len(ref)-1]).(type) {
-			case nil:
-				return ""
-			case string:
-				return x
-			default:
-				b, _ := json.Marshal(x)
-				return string(b)
+			raw := lookUp(payload, ref[2:len(ref)-1])
+			var s string
+			if len(raw) == 0 || json.Unmarshal(raw, &s) == nil { // null is no text
+				return s
 			}
+			return string(hooks.AppendJSON(nil, raw))
 		})
 	}
 	return v
 }
 
-func lookUp(data any, path string) any {
+// lookUp returns what lies at the path, nil where there is nothing.
+func lookUp(data json.RawMessage, path string) json.RawMessage {
 	for key := range strings.SplitSeq(path, ".") {
-		m, ok := data.(map[string]any)
-		if !ok {
+		var m map[string]json.RawMessage
+		if json.Unmarshal(data, &m) != nil {
 			return nil
 		}
 		data = m[key]

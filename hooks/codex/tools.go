@@ -240,7 +240,7 @@ func endLine(lines []string, s string) string {
 
 // patchedPath keeps the path as the model wrote it when the hook left it alone.
 func patchedPath(cwd, original, patched string) string {
-	if patched == headerPath(patchPath(cwd, original)) {
+	if patched == strings.TrimSpace(headerPath(patchPath(cwd, original))) { // as parsePatch reads it
 		return original
 	}
 	if cwd != "" && !filepath.IsAbs(patched) {

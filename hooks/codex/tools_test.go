@@ -147,6 +147,10 @@ func TestNativeInput(t *testing.T) {
 		{"write", put, cmd(patch("*** Add File: b", "+k", "+")), `{"content":"k\n\n","file_path":"b"}`, ""},
 		{"write nothing", put, cmd(patch("*** Add File: b")), `{"content":"","file_path":"b"}`, ""},
 		{"write elsewhere", put, cmd(patch("*** Add File: /tmp/c", "+k")), `{"content":"k\n","file_path":"/tmp/c"}`, ""},
+		{
+			"a name that ends in a blank", native("edit", m{"file_path": "b ", "old_string": "x\n", "new_string": "y\n"}), cmd(patch("*** Update File: b ", "@@", "-x", "+z")),
+			`{"file_path":"b ","new_string":"z\n","old_string":"x\n"}`, "",
+		},
 		{"no patch", edit, cmd(`"x"`), "", "must begin with"},
 		{"no file", edit, `{"command":"*** Begin Patch\n*** End Patch"}`, "", "changes no file"},
 		{"two files", edit, cmd(patch("*** Update File: b", "-x", "+z", "*** Add File: c", "+d")), "", "more than one file"},
