@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -110,6 +113,46 @@ func Summary(b []byte) string {
 		return s
 	}
 	return string([]rune(s)[:limit])
+}
+
+// whereLine is what an interpreter puts before the fault: where it happened (Node), or
+// the source around it (Bun).
+var whereLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^((node:|file://|/|[A-Za-z]:[\\/]).*:\d+|\s*\d+ \| .*)$`)
+})
+
+// faultLine is a line that begins with the name of an error.
+var faultLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(Uncaught )?([\w.]*(Error|Exception)( \[\w+\])?|error): `)
+})
+
+// Telling is the line of a failed program's stderr that says what was wrong, as
+// short as Summary's: the first one, of a Python traceback the exception, and behind
+// the place of a fault the line that begins with an error's name.
+func Telling(stderr []byte) string {
+	const limit = 64 << 10
+	if len(stderr) > limit {
+		stderr = stderr[:limit]
+	}
+	lines := strings.FieldsFunc(strings.TrimSpace(ValidText(stderr)), func(r rune) bool { return r == '\n' || r == '\r' })
+	if len(lines) == 0 {
+		return ""
+	}
+	line := lines[0]
+	switch {
+	case strings.HasPrefix(line, "Traceback (most recent call last)"):
+		for _, l := range lines {
+			// The last chain's exception stands behind its frames, which are set in.
+			if !strings.HasPrefix(l, " ") && (strings.HasPrefix(line, "Traceback") || strings.HasPrefix(l, "Traceback")) {
+				line = l
+			}
+		}
+	case whereLine().MatchString(line):
+		if i := slices.IndexFunc(lines, faultLine().MatchString); i > 0 {
+			line = lines[i]
+		}
+	}
+	return Summary([]byte(line))
 }
 
 // Head returns at most n bytes from the start of s, cut on a rune.

@@ -169,3 +169,30 @@ func TestVisible(t *testing.T) {
 		}
 	}
 }
+
+func TestTelling(t *testing.T) {
+	const (
+		node = "node:internal/modules/cjs/loader:1228\n  throw err;\n  ^\n\nError: Cannot find module '/x.js'\n    at Module._resolve\n\nNode.js v22\n"
+		code = "node:internal/modules/package_json_reader:314\n  throw new ERR_MODULE_NOT_FOUND();\n\nError [ERR_MODULE_NOT_FOUND]: Cannot find package 'a'\n"
+		file = "/home/u/hook.js:3\n  a.b.c\n    ^\n\nTypeError: a is not b\n    at x\n"
+		bun  = "1 | import x from \"y\"\n    ^\nerror: Cannot find package \"y\"\n"
+		py   = "Traceback (most recent call last):\n  File \"h.py\", line 1, in <module>\n    import x\nModuleNotFoundError: No module named 'x'\nmore of it\n"
+		two  = "Traceback (most recent call last):\n  File \"h.py\"\nKeyError: 'a'\n\nDuring handling of the above exception, another exception occurred:\n\nTraceback (most recent call last):\n  File \"h.py\"\nValueError: b\n"
+	)
+	for in, want := range map[string]string{
+		"": "", " \n\n": "", "plain\nError: later": "plain", "\r\none\r\ntwo": "one",
+		node: "Error: Cannot find module '/x.js'", code: "Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'a'",
+		file: "TypeError: a is not b", bun: `error: Cannot find package "y"`,
+		py: "ModuleNotFoundError: No module named 'x'", two: "ValueError: b",
+		"/usr/bin/bash: line 1: x: command not found": "/usr/bin/bash: line 1: x: command not found",
+		"node:a:1\nnothing known":                     "node:a:1",
+		"Traceback (most recent call last):":          "Traceback (most recent call last):",
+	} {
+		if got := Telling([]byte(in)); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := Telling([]byte(strings.Repeat("x", 1<<20))); len(got) != 500 {
+		t.Error(len(got))
+	}
+}

@@ -95,7 +95,7 @@ func whyEnded(h *hooks.Handler, exit hooks.Exit) string {
 	if exit.Code == 127 {
 		s += " (command not found)"
 	}
-	if line, _, _ := strings.Cut(hooks.Summary(exit.Stderr), "\n"); line != "" {
+	if line := hooks.Telling(exit.Stderr); line != "" {
 		s += ": " + line
 	}
 	return s

@@ -28,16 +28,16 @@ func decode(c *hooks.Call, h *hooks.Handler, e hooks.Exit) hooks.Answer {
 		}
 		return decodeZero(c, e)
 	case h.Async:
-		return failed("the async hook exited with code %d%s", e.Code, firstLine(e.Stderr))
+		return failed("the async hook exited with code %d%s", e.Code, telling(e.Stderr))
 	case e.Code == 2:
 		return decodeTwo(c, e)
 	}
-	return failed("the hook exited with code %d%s", e.Code, firstLine(e.Stderr))
+	return failed("the hook exited with code %d%s", e.Code, telling(e.Stderr))
 }
 
-// firstLine is the start of what it wrote to stderr, for a person.
-func firstLine(stderr []byte) string {
-	line, _, _ := strings.Cut(hooks.Summary(stderr), "\n")
+// telling is what it wrote to stderr in a line, for a person.
+func telling(stderr []byte) string {
+	line := hooks.Telling(stderr)
 	if line == "" {
 		return ""
 	}
