@@ -105,6 +105,18 @@ var decodeTable = []struct {
 		Decision: hooks.Pass, ContextDropped: true,
 		Notices: []string{`"additionalContext" at the top level has no effect; put it inside hookSpecificOutput`},
 	}},
+	{"a stop's decision in the wrong place", hooks.Stop, 0, specific(hooks.Stop, `"reason":"r","decision":"block","continue":null`), "", hooks.Answer{
+		Decision: hooks.Pass,
+		Notices: []string{
+			"hookSpecificOutput.decision has no effect; put it at the top level", "hookSpecificOutput.reason has no effect; put it at the top level",
+		},
+	}},
+	{"members that nobody reads", hooks.PreToolUse, 0, specific(hooks.PreToolUse, `"modifiedInput":{},"reason":"r","suppressOutput":true`), "", hooks.Answer{
+		Decision: hooks.Pass,
+		Notices: []string{
+			"hookSpecificOutput.modifiedInput is not a member that anybody reads", "hookSpecificOutput.reason has no effect; write permissionDecisionReason",
+		},
+	}},
 	{"StopFailure ignores all", hooks.StopFailure, 0, `{"continue":false,"systemMessage":"m"}`, "", pass},
 
 	// PreToolUse.

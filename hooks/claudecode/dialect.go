@@ -159,7 +159,7 @@ func ownHandler(h *hooks.Handler) *hooks.Handler {
 	return &own
 }
 
-func sortedKeys(m map[string]string) []string {
+func sortedKeys[V any](m map[string]V) []string {
 	keys := make([]string, 0, len(m))
 	for k := range m {
 		keys = append(keys, k)

@@ -369,7 +369,7 @@ func (r *reading) replaceOutput() {
 // remarks names members that people expect something of and that do nothing
 // (claude-plugins-official#1788).
 func (r *reading) remarks() {
-	for _, key := range []string{"additionalContext", "permissionDecision", "updatedInput"} {
+	for _, key := range []string{"additionalContext", "permissionDecision", "updatedInput", "updatedToolOutput", "updatedMCPToolOutput", "sessionTitle", "watchPaths"} {
 		if _, ok := r.out.top[key]; ok {
 			r.note("%q at the top level has no effect; put it inside hookSpecificOutput", key)
 		}
@@ -383,7 +383,30 @@ func (r *reading) remarks() {
 	if r.out.raw("initialUserMessage") != nil {
 		r.note("initialUserMessage is not supported here")
 	}
+	for _, key := range sortedKeys(r.out.specific) {
+		switch {
+		case r.out.raw(key) == nil, slices.Contains(specificMembers, key):
+		case key == "reason" && r.ev == hooks.PreToolUse:
+			r.note("hookSpecificOutput.reason has no effect; write permissionDecisionReason")
+		case key == "decision" && r.ev == hooks.PermissionRequest, key == "suppressOutput":
+		case slices.Contains(topMembers, key):
+			r.note("hookSpecificOutput.%s has no effect; put it at the top level", key)
+		default:
+			r.note("hookSpecificOutput.%s is not a member that anybody reads", key)
+		}
+	}
 }
+
+// specificMembers are what hookSpecificOutput may have on one event or another
+// (Claude Code hooks reference, output); topMembers stand beside it.
+var (
+	specificMembers = []string{
+		"hookEventName", "additionalContext", "permissionDecision", "permissionDecisionReason", "updatedInput", "updatedToolOutput",
+		"updatedMCPToolOutput", "classifierContext", "sessionTitle", "suppressOriginalPrompt", "initialUserMessage", "watchPaths",
+		"reloadSkills", "retry", "action", "content", "displayContent", "worktreePath",
+	}
+	topMembers = []string{"continue", "stopReason", "suppressOutput", "systemMessage", "terminalSequence", "decision", "reason"}
+)
 
 // replacement turns an updatedToolOutput into the text that the model gets in
 // place of the result. It must have the shape of the tool's tool_response.
