@@ -4,8 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
+
+	"acp-agent/internal/files"
 )
 
 // MaxConfig bounds a file that says something about hooks; a larger one is no
@@ -42,12 +43,6 @@ func ReadConfig(path string) ([]byte, error) {
 }
 
 // Cause is an error without the path, for messages that name it already.
-func Cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
-}
+func Cause(err error) error { return files.Cause(err) }
 
 func tooLarge() error { return fmt.Errorf("it has more than %d MiB", MaxConfig>>20) }

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"acp-agent/internal/files"
 )
 
 // A repository must not be able to run commands on the machine of whoever opens
@@ -133,7 +135,11 @@ func (t *Trust) change(do func()) error {
 		return fmt.Errorf("trusting hooks: %w", t.err)
 	}
 	do()
-	if err := writeAtomic(t.path, t.file); err != nil {
+	b, err := json.MarshalIndent(t.file, "", "  ")
+	if err == nil {
+		err = files.Replace(t.path, append(b, '\n'))
+	}
+	if err != nil {
 		t.read = false
 		return fmt.Errorf("trusting hooks: %w", err)
 	}
@@ -221,29 +227,6 @@ func stamp(path string) *sight {
 	s := &sight{}
 	s.stat, s.there = statOf(path)
 	return s
-}
-
-// writeAtomic replaces the file; a reader sees the old or the new one whole.
-func writeAtomic(path string, v any) error {
-	b, err := json.MarshalIndent(v, "", "  ")
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".trusted-hooks-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	if _, err = f.Write(append(b, '\n')); err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // place is where the handler stands, relative to the project so that a file's

@@ -79,7 +79,7 @@ var layers = []struct {
 	{"session/...", []string{"internal/jsonstring"}},
 	{"hooks/claudecode", []string{"hooks"}},
 	{"hooks/codex", []string{"hooks"}},
-	{"hooks", []string{"internal/procgroup", "internal/lookpath", "internal/jsonstring", "internal/lossy"}},
+	{"hooks", []string{"internal/procgroup", "internal/lookpath", "internal/jsonstring", "internal/lossy", "internal/files"}},
 	{"internal/...", nil},
 	{"acp/agent", []string{"acp/...", "loop/...", "session", "hooks"}},
 	{"acp/acptest", []string{"acp", "acp/schema", "acp/stdio"}},
@@ -91,7 +91,7 @@ var layers = []struct {
 	{"loop/tool/shell", []string{"session", "loop/tool", "loop/model", "internal/procgroup", "internal/lossy"}},
 	{"loop/tool/mcp", []string{"session", "loop/tool", "loop/model", "internal/procgroup", "internal/lookpath"}},
 	{"loop/tool/web", []string{"session", "loop/tool", "loop/model", "internal/lossy"}},
-	{"loop/tool/...", []string{"session", "loop/tool", "loop/model"}},
+	{"loop/tool/...", []string{"session", "loop/tool", "loop/model", "internal/files"}},
 	{"loop/permission", []string{"session", "loop/model"}},
 	{"loop/prompt", []string{"session", "loop/model"}},
 	{"loop/compact", []string{"session", "loop/model"}},
@@ -99,7 +99,7 @@ var layers = []struct {
 	{"loop", []string{"loop/...", "session", "hooks"}},
 	// It drives the binary: never loop or acp/agent.
 	{"snapshots", []string{"acp", "session", "loop/model"}},
-	{"cmd/acp-agent/internal/config", nil},
+	{"cmd/acp-agent/internal/config", []string{"internal/files"}},
 	{"cmd/...", []string{"..."}},
 }
 

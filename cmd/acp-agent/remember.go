@@ -12,6 +12,7 @@ import (
 	"slices"
 	"sync"
 
+	"acp-agent/internal/files"
 	"acp-agent/loop/permission"
 )
 
@@ -89,28 +90,8 @@ func (r *remembered) add(root, rule string, allow bool) error {
 	if err != nil {
 		return err
 	}
-	if err := r.replace(append(data, '\n')); err != nil {
+	if err := files.Replace(r.path, append(data, '\n')); err != nil {
 		return fmt.Errorf("remembering the answer in %s: %w", r.path, err)
-	}
-	return nil
-}
-
-// replace writes the file whole or not at all, for this person alone.
-func (r *remembered) replace(data []byte) error {
-	dir := filepath.Dir(r.path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, "new-*") // made 0600
-	if err != nil {
-		return err
-	}
-	_, err = tmp.Write(data)
-	if err = errors.Join(err, tmp.Sync(), tmp.Close()); err == nil {
-		err = os.Rename(tmp.Name(), r.path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(tmp.Name()))
 	}
 	return nil
 }

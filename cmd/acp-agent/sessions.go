@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/internal/files"
 	"acp-agent/session"
 	"acp-agent/session/jsonl"
 )
@@ -242,16 +243,9 @@ func showLog(ctx context.Context, w io.Writer, path string, full bool) error {
 func readLog(ctx context.Context, path string, visit func(session.Event) error) (*jsonl.Reading, error) {
 	got, err := jsonl.ReadFile(ctx, path, visit)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
-		return nil, &config.Error{What: "reading the session log " + path + ": " + reason(rootPathError(err)), Do: "see `acp-agent sessions list`", Err: err}
+		return nil, &config.Error{What: "reading the session log " + path + ": " + files.Cause(err).Error(), Do: "see `acp-agent sessions list`", Err: err}
 	}
 	return got, err
-}
-
-func rootPathError(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe
-	}
-	return err
 }
 
 // Run verifies logs. It says of each what it found and fails if any is wrong.

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"acp-agent/internal/files"
 )
 
 // Place is a path that a tool may touch: it lies in one of the session's roots.
@@ -113,7 +115,7 @@ func Within(roots []string, abs string) (Place, error) {
 	p.Shown = p.Path
 	var err error
 	if p.Real, err = follow(p.Path); err != nil {
-		return p, fmt.Errorf("%s cannot be used: %w", p.Path, plain(err))
+		return p, fmt.Errorf("%s cannot be used: %w", p.Path, files.Cause(err))
 	}
 	for _, root := range roots {
 		rel, ok := below(root, p.Real)
@@ -281,14 +283,4 @@ func distance(a, b string, limit int) int {
 
 // Cause is an error's text without the system call and the path, which the text
 // round it has.
-func Cause(err error) string { return plain(err).Error() }
-
-func plain(err error) error {
-	if pe, ok := errors.AsType[*fs.PathError](err); ok {
-		return pe.Err
-	}
-	if le, ok := errors.AsType[*os.LinkError](err); ok {
-		return le.Err
-	}
-	return err
-}
+func Cause(err error) string { return files.Cause(err).Error() }

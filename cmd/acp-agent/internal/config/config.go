@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"acp-agent/internal/files"
 )
 
 // Flags are the common flags as they were given; empty means not given.
@@ -209,7 +211,7 @@ func (c *Config) loadFile(flag string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fail("reading the config file "+c.File, errors.New("no such file"), "create it, or leave out --config and ACP_AGENT_CONFIG")
 	}
-	return fail("reading the config file "+c.File, cause(err), "make it readable, or name another with --config")
+	return fail("reading the config file "+c.File, files.Cause(err), "make it readable, or name another with --config")
 }
 
 func (c *Config) setModel(flag string) error {
@@ -352,7 +354,7 @@ func (c *Config) EnsureStateDir() (string, error) {
 		return "", &Error{What: "finding the state directory: neither XDG_STATE_HOME nor HOME is set", Do: "give one with --state-dir or ACP_AGENT_STATE_DIR"}
 	}
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
-		return "", fail("making the state directory "+c.StateDir, cause(err), "name a writable one with --state-dir or ACP_AGENT_STATE_DIR")
+		return "", fail("making the state directory "+c.StateDir, files.Cause(err), "name a writable one with --state-dir or ACP_AGENT_STATE_DIR")
 	}
 	return c.StateDir, nil
 }

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"acp-agent/internal/files"
 )
 
 // CredentialsFile is where `acp-agent login` keeps keys, empty when no place is
@@ -36,7 +38,7 @@ func (c *Config) credentials() (map[string]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fail("reading the stored keys "+path, cause(err), "make the file readable to you, or remove it and run `acp-agent login`")
+		return nil, fail("reading the stored keys "+path, files.Cause(err), "make the file readable to you, or remove it and run `acp-agent login`")
 	}
 	var keys map[string]string
 	if err := json.Unmarshal(bytes.TrimPrefix(data, bom), &keys); err != nil {
@@ -68,32 +70,8 @@ func (c *Config) StoreKey(provider, key string) error {
 	if err != nil {
 		return fail("encoding the keys", err, "")
 	}
-	if err := writePrivate(path, append(data, '\n')); err != nil {
-		return fail("storing the key in "+path, cause(err), "make the directory writable, or set the provider's variable instead")
+	if err := files.Replace(path, append(data, '\n')); err != nil {
+		return fail("storing the key in "+path, files.Cause(err), "make the directory writable, or set the provider's variable instead")
 	}
 	return nil
-}
-
-// writePrivate replaces a file in one step, mode 0600: a crash leaves the old
-// keys or the new ones, never half of them, and never readable by others.
-func writePrivate(path string, data []byte) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, ".credentials-*") // created 0600
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name()) // fails once the rename has worked
-	if _, err = tmp.Write(data); err == nil {
-		err = tmp.Sync()
-	}
-	if cerr := tmp.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp.Name(), path)
 }

@@ -1,10 +1,5 @@
 package config
 
-import (
-	"errors"
-	"io/fs"
-)
-
 // Error is a configuration that cannot be used: what is wrong with what, and
 // what the person can do.
 type Error struct {
@@ -28,14 +23,4 @@ func (e *Error) Unwrap() error { return e.Err }
 
 func fail(what string, err error, do string) *Error {
 	return &Error{What: what + ": " + err.Error(), Do: do, Err: err}
-}
-
-// cause drops the operation and the path of a file error; the caller names both
-// in its own words.
-func cause(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
-		return pe.Err
-	}
-	return err
 }
