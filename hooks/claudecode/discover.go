@@ -225,7 +225,7 @@ func (s *search) read(path string, must bool) []byte {
 		}
 		return nil
 	}
-	if json.Valid(bytes.TrimPrefix(data, byteOrderMark)) {
+	if data = bytes.TrimPrefix(data, byteOrderMark); json.Valid(data) {
 		s.watch.Keep(path, data)
 		return data
 	}

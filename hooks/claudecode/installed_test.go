@@ -384,3 +384,20 @@ func TestPluginsRootInRepository(t *testing.T) {
 		}
 	}
 }
+
+// Editors of Windows put a byte order mark before what they save.
+func TestPluginsWithAByteOrderMark(t *testing.T) {
+	const mark = "\ufeff"
+	m := newMachine(t)
+	m.install("guard@acme", "", map[string]string{".claude-plugin/plugin.json": mark + `{"name":"guard"}`, "hooks/hooks.json": mark + one("Stop", "g")})
+	records := filepath.Join(m.config("plugins"), "installed_plugins.json")
+	b, err := os.ReadFile(records)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, records, mark+string(b))
+	write(t, m.config("settings.json"), mark+enable("guard@acme", true))
+	if got, problems := m.states(); got != "plugin:g" || len(problems) > 0 {
+		t.Errorf("%s, %v", got, problems)
+	}
+}

@@ -151,13 +151,15 @@ func TestIfRules(t *testing.T) {
 		{"Edit(./src/**)", []string{"edit src/a.ts"}, []string{"edit a.ts"}},
 		{"Edit(/src/**)", []string{"edit src/a.ts"}, []string{"edit a.ts"}},
 		{"Edit(//etc/**)", []string{"edit /etc/passwd"}, []string{"edit etc/passwd"}},
+		{"Edit(//etc/**)", []string{"edit /etc/./passwd", "edit //etc/passwd", "edit /work/../etc/passwd"}, []string{"edit /etc/../work/a"}},
 		{"Edit(~/notes/*)", []string{"edit /home/u/notes/a"}, []string{"edit notes/a"}},
 		{"Read(secrets)", []string{"read secrets/a", "read x/secrets"}, []string{"read secretsx"}},
 		{"mcp__fs", []string{"mcp__fs__read x"}, []string{"mcp__fs2__read x", "read x"}},
 		{"mcp__fs__*", []string{"mcp__fs__read x"}, []string{"mcp__fs2__read x"}},
 		{"mcp__fs__read", []string{"mcp__fs__read x"}, []string{"mcp__fs__read_all x"}},
 		{"Task(explorer)", []string{"subagent explorer"}, []string{"subagent other"}},
-		{"WebFetch(domain:example.com)", []string{"web_fetch https://example.com/x"}, []string{"web_fetch https://evil.org/example.com"}},
+		{"WebFetch(domain:example.com)", []string{"web_fetch https://example.com/x", "web_fetch https://Example.COM./x", "web_fetch https://example.com:8443"}, []string{"web_fetch https://evil.org/example.com"}},
+		{"WebFetch(domain:*.Example.com)", []string{"web_fetch https://a.example.com/x", "web_fetch https://A.EXAMPLE.com./x"}, []string{"web_fetch https://example.com", "web_fetch https://aexample.com"}},
 	} {
 		r, err := parseRule(tc.rule)
 		if err != nil {

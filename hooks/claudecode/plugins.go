@@ -1,6 +1,7 @@
 package claudecode
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"path/filepath"
@@ -32,9 +33,9 @@ func (p *parser) plugins(top map[string]json.RawMessage) {
 			p.fault("enabledPlugins", "must be an object of true and false; it is ignored")
 		}
 	}
-	for id, raw := range enabled {
+	for _, id := range slices.Sorted(maps.Keys(enabled)) {
 		var on bool
-		if json.Unmarshal(raw, &on) != nil {
+		if json.Unmarshal(enabled[id], &on) != nil {
 			p.fault("enabledPlugins."+id, "must be true or false; it is ignored")
 			continue
 		}
@@ -244,7 +245,7 @@ func (s *search) loose(d looseDir, root string, enabled map[string]enabling) {
 		return // no plugin: a skill
 	}
 	var m manifest
-	if json.Unmarshal(data, &m) != nil || m.Name == "" {
+	if json.Unmarshal(bytes.TrimPrefix(data, byteOrderMark), &m) != nil || m.Name == "" {
 		m.Name = filepath.Base(d.dir)
 	}
 	id := m.Name + "@" + d.origin

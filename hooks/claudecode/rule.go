@@ -171,7 +171,7 @@ func (r *rule) matchesCommand(line string) bool {
 // absolute, ~/x below home, /x below the project, a/b below the working
 // directory (since 2.1.214), a name without a slash at any depth below it.
 func (r *rule) matchesPath(path string, c *hooks.Call, home string) bool {
-	path = filepath.ToSlash(path)
+	path = filepath.ToSlash(filepath.Clean(path)) // as the tools read it
 	pattern := filepath.ToSlash(r.content)
 	base := filepath.ToSlash(c.Cwd)
 	switch {
@@ -209,9 +209,9 @@ func (r *rule) matchesURL(raw string) bool {
 	if err != nil {
 		return true
 	}
-	host := u.Hostname()
+	host, domain := hostText(u.Hostname()), hostText(domain)
 	if rest, ok := strings.CutPrefix(domain, "*."); ok {
 		return strings.HasSuffix(host, "."+rest)
 	}
-	return strings.EqualFold(host, domain)
+	return host == domain
 }
