@@ -129,11 +129,12 @@ func domainOf(raw, domain string) bool {
 	return host != "" && (host == domain || strings.HasSuffix(host, "."+domain))
 }
 
-// hostOf is a URL's host, in lower case; empty where there is none.
+// hostOf is a URL's host, in lower case and without the dot that may end a full name;
+// empty where there is none.
 func hostOf(raw string) string {
 	u, err := url.Parse(raw)
 	if err != nil {
 		return ""
 	}
-	return strings.ToLower(u.Hostname())
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
 }

@@ -454,7 +454,7 @@ func TestPaths(t *testing.T) {
 func TestDomains(t *testing.T) {
 	r := mustRules(t, []string{"WebFetch(domain:example.com)"}, nil, nil)
 	for u, want := range map[string]Decision{
-		"https://example.com/x": Allow, "https://a.Example.com": Allow, "https://notexample.com": Ask, "https://example.com.evil.org": Ask,
+		"https://example.com/x": Allow, "https://a.Example.com": Allow, "https://example.com.:8443/": Allow, "https://notexample.com": Ask, "https://example.com.evil.org": Ask,
 		"https://evil.org/example.com": Ask, "https://example.com@evil.org": Ask, "": Ask, "::": Ask,
 	} {
 		if v := r.Decide(ModeDefault, Call{Name: "web_fetch", Input: input("url", u)}); v.Decision != want {

@@ -72,7 +72,7 @@ func parse(home, text string) (rule, error) {
 		}
 		r.path = &p
 	case first == "web_fetch" && strings.HasPrefix(arg, "domain:"):
-		r.domain = strings.ToLower(strings.TrimPrefix(arg, "domain:"))
+		r.domain = strings.TrimSuffix(strings.ToLower(strings.TrimPrefix(arg, "domain:")), ".")
 	default:
 		return rule{}, fmt.Errorf("%s takes nothing in brackets here", name)
 	}
