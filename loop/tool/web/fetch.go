@@ -19,6 +19,9 @@ import (
 	"net/url"
 	"strings"
 	"time"
+	"unicode"
+
+	"golang.org/x/net/idna"
 
 	"acp-agent/loop/tool"
 	"acp-agent/session"
@@ -105,6 +108,13 @@ func address(input json.RawMessage) (*url.URL, error) {
 		fault = "must begin with http:// or https://"
 	case u.Hostname() == "":
 		fault = "names no host"
+	case strings.ContainsFunc(u.Host, func(r rune) bool { return r > unicode.MaxASCII }):
+		// It would go to another name than the one that the person reads and that
+		// rules are about.
+		fault = "must name its host in ASCII"
+		if host, err := idna.Lookup.ToASCII(u.Hostname()); err == nil {
+			fault += ": " + host
+		}
 	case u.User != nil:
 		fault = "must not hold a user or a password"
 	default:

@@ -37,6 +37,8 @@ func TestCheck(t *testing.T) {
 		"no host":     {`{"url":"https:///x"}`, "names no host"},
 		"port alone":  {`{"url":"https://:80/"}`, "names no host"},
 		"password":    {`{"url":"https://me:secret@example.com/"}`, "user or a password"},
+		"other name":  {`{"url":"https://ｅxample.com/ü"}`, "in ASCII: example.com"},
+		"other path":  {`{"url":"https://example.com/ü"}`, ""},
 		"no URL":      {`{"url":"http://a b"}`, "is not a URL"},
 		"line break":  {`{"url":"http://a/\n"}`, "is not a URL"},
 		"broken JSON": {`{"url":`, "not valid JSON"},

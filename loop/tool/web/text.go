@@ -65,5 +65,5 @@ func short(u *url.URL) string {
 	if s := u.String(); len(s) <= limit {
 		return s
 	}
-	return u.String()[:limit] + "…"
+	return strings.ToValidUTF8(u.String()[:limit], "") + "…" // a query may hold what is not ASCII
 }
