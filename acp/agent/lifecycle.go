@@ -37,7 +37,7 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 		log, err := a.cfg.Store.Create(ctx, h)
 		if err != nil {
 			release(cfg)
-			return nil, failed("making the session's log", err)
+			return nil, failed("making the session's log", fmt.Errorf("%w: free the disk or fix the permissions of the state directory", err))
 		}
 		l, err := a.open(cfg, log, session.NewState(h), "startup")
 		if err != nil {
@@ -466,7 +466,7 @@ func (a *Agent) listSessions(ctx context.Context, p *acp.ListSessionsRequest) (f
 	return func() (*acp.ListSessionsResponse, error) {
 		infos, err := a.cfg.Catalog.List(ctx)
 		if err != nil {
-			return nil, failed("listing the sessions", err)
+			return nil, failed("listing the sessions", fmt.Errorf("%w: fix the permissions of the state directory", err))
 		}
 		res := &acp.ListSessionsResponse{Sessions: []acp.SessionInfo{}}
 		var last cursor

@@ -378,6 +378,26 @@ func TestRedact(t *testing.T) {
 	}
 }
 
+// TestKeysAsTheyCome: what a shell or a secret's file leaves around a key is not
+// part of it, nor of what is redacted; a key that no header can hold is said where
+// it is, not tried five times.
+func TestKeysAsTheyCome(t *testing.T) {
+	c := mustLoad(t, Flags{}, testEnv(t, "DEEPSEEK_API_KEY= sk-0123456789\r\n", "OPENAI_API_KEY=sk-01234\n56789", "ANTHROPIC_API_KEY= \n"))
+	if key, err := c.Key("deepseek"); key != "sk-0123456789" || err != nil {
+		t.Errorf("%q, %v", key, err)
+	}
+	if got := c.Redact("a sk-0123456789 b"); got != "a "+Redacted+" b" {
+		t.Errorf("Redact = %q", got)
+	}
+	var e *Error
+	if _, err := c.Key("openai"); !errors.As(err, &e) || !e.Auth || !strings.Contains(err.Error(), "OPENAI_API_KEY has a line break") || strings.Contains(err.Error(), "sk-") {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Key("anthropic"); !errors.As(err, &e) || !strings.Contains(err.Error(), "no API key") {
+		t.Errorf("%v", err)
+	}
+}
+
 func TestCredentials(t *testing.T) {
 	c := mustLoad(t, Flags{}, testEnv(t))
 	if err := c.StoreKey("deepseek", "one"); err != nil {

@@ -122,30 +122,38 @@ func (c *Config) provider(name string) (Provider, bool) {
 
 // Key returns a provider's key: its variable, else the stored credential. It is
 // looked up anew at each call, so that a login is seen without a restart. A
-// provider that needs no key has the empty one; a missing key is an *Error with
-// Auth set.
+// provider that needs no key has the empty one; a missing key, and one that no
+// header can hold, is an *Error with Auth set. Blanks and line ends around a key
+// are not part of it: files that are read into variables end with one.
 func (c *Config) Key(name string) (string, error) {
 	p, err := c.Provider(name)
 	if err != nil {
 		return "", err
 	}
 	if p.KeyEnv != "" {
-		if key := c.env.Get(p.KeyEnv); key != "" {
-			return key, nil
+		if key := strings.TrimSpace(c.env.Get(p.KeyEnv)); key != "" {
+			return key, usable(key, p.KeyEnv, "set it anew")
 		}
 	}
 	stored, err := c.credentials()
 	if err != nil {
 		return "", err
 	}
-	if key := stored[name]; key != "" || p.KeyEnv == "" {
-		return key, nil
+	if key := strings.TrimSpace(stored[name]); key != "" || p.KeyEnv == "" {
+		return key, usable(key, c.CredentialsFile(), "run `acp-agent login` again")
 	}
 	return "", &Error{
 		What: "no API key for " + name,
 		Do:   "set " + p.KeyEnv + ", or run `acp-agent login`" + c.credentialsHint(),
 		Auth: true,
 	}
+}
+
+func usable(key, where, do string) error {
+	if strings.ContainsFunc(key, isControl) {
+		return &Error{What: "the API key in " + where + " has a line break or another control character in it", Do: do, Auth: true}
+	}
+	return nil
 }
 
 func (c *Config) keyVariables() []string {
@@ -208,12 +216,12 @@ func (c *Config) Secrets() []string {
 		}
 	}
 	for _, v := range c.secretVariables() {
-		add(c.env.Get(v))
+		add(strings.TrimSpace(c.env.Get(v)))
 	}
 	// Unreadable credentials hold no key that this process could leak.
 	stored, _ := c.credentials()
 	for _, name := range slices.Sorted(maps.Keys(stored)) {
-		add(stored[name])
+		add(strings.TrimSpace(stored[name]))
 	}
 	return out
 }
