@@ -84,8 +84,8 @@ func commandFiles(dir string) []command {
 			return nil
 		}
 		name := strings.ReplaceAll(strings.TrimSuffix(filepath.ToSlash(rel), ".md"), "/", ":")
-		if strings.ContainsAny(name, " \t\n") {
-			return nil
+		if strings.ContainsAny(name, " \t\n") || d.Name() == ".md" {
+			return nil // nobody could type it
 		}
 		out = append(out, command{name: name, path: path})
 		return nil
@@ -116,7 +116,7 @@ func readCommand(path string) (front, string, error) {
 	if err != nil {
 		return front{}, "", err
 	}
-	f, body := splitCommand(string(data))
+	f, body := splitCommand(strings.TrimPrefix(string(data), "\ufeff")) // of an editor on Windows, and no text
 	return f, body, nil
 }
 
@@ -135,7 +135,10 @@ func splitCommand(text string) (f front, body string) {
 			return f, rest
 		}
 		key, value, _ := strings.Cut(line, ":")
-		value = strings.Trim(strings.TrimSpace(value), `"'`)
+		if value = strings.TrimSpace(value); strings.HasPrefix(value, "|") || strings.HasPrefix(value, ">") {
+			value, rest = block(rest)
+		}
+		value = strings.Trim(value, `"'`)
 		switch strings.TrimSpace(key) {
 		case "description":
 			f.description = value
@@ -144,6 +147,20 @@ func splitCommand(text string) (f front, body string) {
 		}
 	}
 	return front{}, text // it was a rule, and not front matter
+}
+
+// block reads what stands below a key as | or > of YAML: the lines that are indented,
+// here as one.
+func block(text string) (value, rest string) {
+	var words []string
+	for text != "" {
+		line, after, _ := strings.Cut(text, "\n")
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, " ") && !strings.HasPrefix(line, "\t") {
+			break
+		}
+		words, text = append(words, strings.Fields(line)...), after
+	}
+	return strings.Join(words, " "), text
 }
 
 // refreshCommands tells the client what can be typed, where it has changed since

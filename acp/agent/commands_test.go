@@ -3,6 +3,9 @@ package agent
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -44,6 +47,36 @@ func TestExpand(t *testing.T) {
 		if got := expand(tc.body, tc.args); got != tc.want {
 			t.Errorf("%q with %q: %q, want %q", tc.body, tc.args, got, tc.want)
 		}
+	}
+}
+
+// What editors and people make of command files: a mark at the start that nobody
+// sees, a description in several lines, a file without a name.
+func TestCommandFilesAsTheyCome(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"marked.md": "\ufeff---\ndescription: \"d\"\n---\nbody", ".md": "x", "sub/.md": "x",
+		"lines.md": "---\r\ndescription: >-\r\n  One\r\n\r\n  two.\r\nargument-hint: x\r\n---\r\nbody",
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := map[string]front{}
+	CommandFiles(dir, func(name, path string) {
+		f, body, err := readCommand(path)
+		if err != nil || body != "body" {
+			t.Errorf("%s: %q, %v", name, body, err)
+		}
+		got[name] = f
+	})
+	want := map[string]front{"marked": {"d", ""}, "lines": {"One two.", "x"}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

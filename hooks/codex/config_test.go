@@ -244,3 +244,14 @@ func TestOwnSwitchIsQuiet(t *testing.T) {
 		}
 	}
 }
+
+// A config.toml may begin with a byte order mark, a hooks.json may not: as the
+// released Codex has it.
+func TestByteOrderMark(t *testing.T) {
+	if l, err := parseTOML([]byte("\ufeff[features]\nplugins = false\n")); err != nil || l == nil {
+		t.Errorf("%v", err)
+	}
+	if _, err := parseTOML([]byte("\ufeff\ufeffmodel = 1\n")); err == nil {
+		t.Error("two were taken")
+	}
+}

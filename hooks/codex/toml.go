@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"runtime"
@@ -42,6 +43,7 @@ type hookState struct {
 // file is not TOML at all; its text names line and column.
 func parseTOML(data []byte) (*layerTOML, error) {
 	var doc map[string]any
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // as Codex does (0.171.0)
 	if err := toml.Unmarshal(data, &doc); err != nil {
 		return nil, tomlError(err)
 	}
