@@ -12,13 +12,13 @@ import (
 // forkSession makes a session whose log begins as a copy of another's. The two
 // go on apart. It is unstable and served only where it is switched on.
 func (a *Agent) forkSession(ctx context.Context, p *acp.ForkSessionRequest) (func() (*acp.ForkSessionResponse, error), error) {
-	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	su := setup{clean(p.Cwd), cleanAll(p.AdditionalDirectories), p.McpServers, p.SystemPrompt}
 	return func() (*acp.ForkSessionResponse, error) {
 		if l, err := a.session(p.SessionID); err == nil && l.Busy() {
 			return nil, acp.InvalidRequest(fmt.Sprintf("a prompt is running in session %s: wait for it or send session/cancel, then fork", p.SessionID))
 		}
 		h := session.Header{
-			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: p.Cwd, AdditionalDirectories: p.AdditionalDirectories,
+			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: su.cwd, AdditionalDirectories: su.dirs,
 			Parent: p.SessionID, Agent: a.cfg.Info.Name + "/" + a.cfg.Info.Version,
 		}
 		cfg, err := a.build(ctx, h, su)
@@ -31,7 +31,7 @@ func (a *Agent) forkSession(ctx context.Context, p *acp.ForkSessionRequest) (fun
 			return nil, storeError(p.SessionID, "forking", err)
 		}
 		recall(&cfg, answered)
-		if err := adopt(&cfg, log, st, p.Cwd); err != nil {
+		if err := adopt(&cfg, log, st, su.cwd); err != nil {
 			release(cfg)
 			return nil, errors.Join(err, log.Close())
 		}

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,12 +25,30 @@ type setup struct {
 	system  *acp.SystemPrompt
 }
 
+// clean is a directory as everybody else writes it. Some clients send a slash at its
+// end, and hooks compare paths as texts: "$CLAUDE_PROJECT_DIR"/* is to match. One
+// that is not absolute is refused later, as it came.
+func clean(dir string) string {
+	if filepath.IsAbs(dir) {
+		return filepath.Clean(dir)
+	}
+	return dir
+}
+
+func cleanAll(dirs []string) []string {
+	out := slices.Clone(dirs)
+	for i, dir := range out {
+		out[i] = clean(dir)
+	}
+	return out
+}
+
 func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func() (*acp.NewSessionResponse, error), error) {
-	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	su := setup{clean(p.Cwd), cleanAll(p.AdditionalDirectories), p.McpServers, p.SystemPrompt}
 	return func() (*acp.NewSessionResponse, error) {
 		h := session.Header{
-			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: p.Cwd,
-			AdditionalDirectories: p.AdditionalDirectories, Agent: a.cfg.Info.Name + "/" + a.cfg.Info.Version,
+			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: su.cwd,
+			AdditionalDirectories: su.dirs, Agent: a.cfg.Info.Name + "/" + a.cfg.Info.Version,
 		}
 		cfg, err := a.build(ctx, h, su)
 		if err != nil {
@@ -178,7 +198,7 @@ func headers(in []acp.HttpHeader) map[string]string {
 }
 
 func (a *Agent) loadSession(ctx context.Context, p *acp.LoadSessionRequest) (func() (*acp.LoadSessionResponse, error), error) {
-	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	su := setup{clean(p.Cwd), cleanAll(p.AdditionalDirectories), p.McpServers, p.SystemPrompt}
 	begin := a.startLoad(p.SessionID)
 	return func() (*acp.LoadSessionResponse, error) {
 		defer begin()()
@@ -191,7 +211,7 @@ func (a *Agent) loadSession(ctx context.Context, p *acp.LoadSessionRequest) (fun
 }
 
 func (a *Agent) resumeSession(ctx context.Context, p *acp.ResumeSessionRequest) (func() (*acp.ResumeSessionResponse, error), error) {
-	su := setup{p.Cwd, p.AdditionalDirectories, p.McpServers, p.SystemPrompt}
+	su := setup{clean(p.Cwd), cleanAll(p.AdditionalDirectories), p.McpServers, p.SystemPrompt}
 	begin := a.startLoad(p.SessionID)
 	return func() (*acp.ResumeSessionResponse, error) {
 		defer begin()()
@@ -333,7 +353,7 @@ func adopt(cfg *loop.Config, log session.Log, st *session.State, cwd string) err
 	say := func(severity, format string, args ...any) {
 		cfg.Notices = append(cfg.Notices, session.Notice{Severity: severity, Text: fmt.Sprintf(format, args...), Source: own})
 	}
-	if from := cmp.Or(st.Config[loop.ConfigCwd], st.Header.Cwd); from != cwd {
+	if from := cmp.Or(st.Config[loop.ConfigCwd], st.Header.Cwd); clean(from) != cwd {
 		data = append(data, &session.ConfigSet{ID: loop.ConfigCwd, Value: cwd, Source: src})
 		say("info", "This session worked in %s before; it works in %s now.", from, cwd)
 	}
@@ -476,7 +496,7 @@ func (a *Agent) listSessions(ctx context.Context, p *acp.ListSessionsRequest) (f
 			case in.Err != nil && in.Cwd == "":
 				a.cfg.Log.Warn("a session is left out of the list", "session", in.ID, "error", in.Err)
 				continue
-			case p.Cwd != "" && in.Dir != p.Cwd, after != nil && !after.before(key):
+			case p.Cwd != "" && clean(in.Dir) != clean(p.Cwd), after != nil && !after.before(key):
 				continue
 			}
 			if len(res.Sessions) == pageSize {
