@@ -140,7 +140,7 @@ func TestLaxFile(t *testing.T) {
 		".once)", ".shell)", ".env)", ".onFailure)",
 		"Codex ignores a matcher on UserPromptSubmit",
 		"hooks.PreToolUse[0].matcher",
-		"prompt hooks", "agent hooks", "the command is empty", "mcp_tool handlers on SessionEnd", "9 s is cut",
+		"prompt hooks", "agent hooks", "the command is empty", "mcp_tool handlers on SessionEnd", "9 s is cut", "async ones too",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no problem says %q in\n%s", want, strings.ReplaceAll(all, "} {", "}\n{"))

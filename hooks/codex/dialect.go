@@ -115,7 +115,7 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, 
 	h = &hooks.Handler{
 		Dialect: Name, Event: g.event, Matcher: g.matcher, Type: string(c.kind),
 		Timeout: time.Duration(c.seconds(g.event)) * time.Second, TimeoutSet: c.timeout != nil,
-		Async: c.async && g.event != hooks.SessionEnd, // nothing is left for it to go on beside
+		Async: c.async && g.event != hooks.SessionEnd, // as Codex 0.171.0 does
 		Place: hooks.Place{File: f.Path, Layer: f.Layer, Group: g.index, Index: c.index},
 		Raw:   c.raw, Ext: x,
 	}
@@ -126,6 +126,8 @@ func (d *Dialect) makeHandler(f *File, g *group, c *handler) (h *hooks.Handler, 
 	switch {
 	case c.timeout != nil && *c.timeout > maxEndSeconds && (g.event == hooks.SessionEnd || g.event == hooks.Interrupt):
 		notes = append(notes, fmt.Sprintf("Codex limits %s hooks to %d s; the timeout of %d s is cut to that", g.event, maxEndSeconds, *c.timeout))
+	case c.async && g.event == hooks.SessionEnd:
+		notes = append(notes, "Codex waits for SessionEnd hooks, async ones too")
 	case c.contextLimit != nil && !takesContext(g.event):
 		notes = append(notes, fmt.Sprintf("additionalContextLimit has no effect on %s, which takes no context", g.event))
 	}
