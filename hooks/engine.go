@@ -3,6 +3,7 @@ package hooks
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,9 @@ type Options struct {
 	// Background is the life of async handlers; nil is context.Background. Close
 	// ends them too.
 	Background context.Context
+	// Decided are decisions that hold for the session from the start: Set.Decisions
+	// of another engine. Previous brings its own.
+	Decided map[string]TrustState
 	// Previous is the session's engine until now, when its files have changed and
 	// were loaded anew. What the session remembers goes on: how far handler ids
 	// have counted, what has been said, decisions for the session, handlers that
@@ -79,6 +83,7 @@ func NewEngine(o Options) *Set {
 		s.life = o.Previous.life
 	} else {
 		s.life = newLife(o.Background)
+		maps.Copy(s.decided, o.Decided)
 	}
 	s.opts.Previous = nil // not kept alive
 	s.mu.Lock()
@@ -393,6 +398,13 @@ func (s *Set) decide(ids []string, always bool, st TrustState) error {
 		delete(s.decided, h.ID())
 	}
 	return nil
+}
+
+// Decisions are what the person has decided for the session alone, by Handler.ID.
+func (s *Set) Decisions() map[string]TrustState {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.decided)
 }
 
 // Changed reports whether something that the dialects were loaded from has

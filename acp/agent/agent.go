@@ -74,8 +74,8 @@ type Config struct {
 	// CommandDirs are the directories of command files for a working directory,
 	// of which the first that has a name counts.
 	CommandDirs func(cwd string) []string
-	// DescribeHooks says for a person which hooks run in a directory.
-	DescribeHooks func(cwd string) string
+	// DescribeHooks says for a person which hooks run in a session and its directory.
+	DescribeHooks func(session, cwd string) string
 	// Info names the agent and its version.
 	Info acp.Implementation
 	// AuthMethods are those to advertise; Authenticate checks an id of them.

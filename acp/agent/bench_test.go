@@ -88,7 +88,7 @@ func benchmarkDelta(b *testing.B, n int) {
 	ag := agent.New(agent.Config{
 		Context: b.Context(), Store: store, Catalog: store, Builder: benchModels{c},
 		Models: func() []model.Info { return nil }, CommandDirs: func(string) []string { return nil },
-		DescribeHooks: func(string) string { return "" }, Info: acp.Implementation{Name: "bench", Version: "0"},
+		DescribeHooks: func(string, string) string { return "" }, Info: acp.Implementation{Name: "bench", Version: "0"},
 		Authenticate: func(context.Context, string) error { return nil },
 		NewID:        newID, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 	})

@@ -307,7 +307,7 @@ func (l *live) run(ctx context.Context, slot *loop.Slot, c command, args string,
 		}
 		return say("%s: %s", c.name, args)
 	case "hooks":
-		return say("%s", l.view.agent.cfg.DescribeHooks(l.view.env.Cwd))
+		return say("%s", l.view.agent.cfg.DescribeHooks(l.ID(), l.view.env.Cwd))
 	case "status":
 		return say("%s", l.status(ctx))
 	}

@@ -318,7 +318,7 @@ func start(t *testing.T, o options) *rig {
 		Context: t.Context(), Store: r.store, Catalog: r.store, Builder: r.build,
 		Models:        func() []model.Info { return o.models },
 		CommandDirs:   func(cwd string) []string { return []string{filepath.Join(cwd, ".commands"), o.commands} },
-		DescribeHooks: func(string) string { return "no hooks" },
+		DescribeHooks: func(string, string) string { return "no hooks" },
 		Info:          acp.Implementation{Name: "test-agent", Version: "1.2.3"},
 		AuthMethods: []acp.AuthMethod{
 			{Agent: &acp.AuthMethodAgent{ID: "key", Name: "Key"}},

@@ -29,6 +29,8 @@ type hookOptions struct {
 	// is what another session of the directory found, when none has.
 	previous *loadedHooks
 	found    *foundHooks
+	// decided is what the person has decided for a session.
+	decided map[string]hooks.TrustState
 }
 
 // loadedHooks are the hooks of a directory, both dialects, and what is wrong with
@@ -70,7 +72,7 @@ func loadHooks(cfg *config.Config, cwd string, o hookOptions) *loadedHooks {
 	l.problems = append(l.problems, more...)
 	l.set = hooks.NewEngine(hooks.Options{
 		Dialects: []hooks.Dialect{cc, cx}, ProjectDir: cwd, Trust: trust, Watch: l.watch,
-		SpillDir: spillDir(cfg, o.session), Deliver: o.deliver, Notify: o.notify, Previous: before,
+		SpillDir: spillDir(cfg, o.session), Deliver: o.deliver, Notify: o.notify, Previous: before, Decided: o.decided,
 	})
 	return l
 }
@@ -173,12 +175,16 @@ func claudeCommands(cfg *config.Config, cwd string) []claudecode.CommandFile {
 	return out
 }
 
-// describeHooks says for a person which hooks run in a directory.
-func (w *wiring) describeHooks(cwd string) string {
+// describeHooks says for a person which hooks run in a session and its directory.
+func (w *wiring) describeHooks(session, cwd string) string {
 	if !w.cfg.Hooks.Enabled {
 		return "Hooks are switched off."
 	}
-	l := loadHooks(w.cfg, cwd, hookOptions{mcp: noSession{}, judge: &dryJudge{}, commands: claudeCommands(w.cfg, cwd)})
+	o := hookOptions{mcp: noSession{}, judge: &dryJudge{}, commands: claudeCommands(w.cfg, cwd)}
+	if set, ok := w.sets.Load(session); ok {
+		o.decided = set.(*hooks.Set).Decisions()
+	}
+	l := loadHooks(w.cfg, cwd, o)
 	defer l.set.Close()
 	var b bytes.Buffer
 	listHooks(&b, w.cfg, l)

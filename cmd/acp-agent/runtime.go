@@ -45,6 +45,9 @@ type wiring struct {
 
 	remembering sync.Mutex
 	found       hookFinder
+	// sets has the first hooks.Set of each open session, by its id: those that
+	// follow share its decisions.
+	sets sync.Map
 
 	storeMu sync.Mutex
 	store   *jsonl.Store
@@ -245,8 +248,12 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 	if servers != nil {
 		cfg.Servers = servers
 	}
+	var forget func()
 	if hs != nil {
 		hs.into(&cfg)
+		set := hs.set
+		w.sets.Store(h.ID, set)
+		forget = func() { w.sets.CompareAndDelete(h.ID, set) }
 		cfg.EnvFile = w.envFile(h.ID)
 		cfg.Jobs = func() []hooks.BackgroundJob { return jobs(sh) }
 	}
@@ -255,6 +262,7 @@ func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config
 			servers.Close()
 		}
 		if hs != nil {
+			forget()
 			hs.close()
 		}
 		if err := sh.Close(); err != nil {
