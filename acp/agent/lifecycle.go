@@ -405,8 +405,10 @@ func storeError(id, doing string, err error) error {
 		return acp.SessionNotFound(id)
 	case errors.Is(err, session.ErrLocked):
 		return acp.InvalidRequest(fmt.Sprintf("%s session %s: it is in use by another process; close it there first", doing, id))
-	case errors.Is(err, session.ErrVersion), errors.Is(err, session.ErrCorrupt):
-		return acp.InternalError(fmt.Sprintf("%s session %s: %v; `acp-agent sessions verify %s` says more", doing, id, err, id))
+	case errors.Is(err, session.ErrVersion):
+		return acp.InternalError(fmt.Sprintf("%s session %s: %v", doing, id, err))
+	case errors.Is(err, session.ErrCorrupt):
+		return acp.InternalError(fmt.Sprintf("%s session %s: %v; `acp-agent sessions verify %s` says more, `acp-agent sessions export %s` writes what stands before the damage", doing, id, err, id, id))
 	}
 	return failed(doing+" session "+id, err)
 }

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,27 +16,35 @@ import (
 )
 
 // Run exports a session.
-func (c *sessionsExportCmd) Run(ctx context.Context, a *app) (err error) {
+func (c *sessionsExportCmd) Run(ctx context.Context, a *app) error {
 	path, err := a.logPath(ctx, c.Session)
 	if err != nil {
 		return err
 	}
-	var w io.Writer = a.stdout
-	if c.Output != "" {
-		f, err := os.OpenFile(c.Output, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-		if err != nil {
-			return &config.Error{What: "writing " + c.Output + ": " + reason(err), Do: "name a writable file with -o"}
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		w = f
-	}
-	out := bufio.NewWriter(w)
+	var out bytes.Buffer
+	var damage error
 	if c.Format == "json" {
-		err = exportJSON(ctx, out, path)
+		damage = exportJSON(ctx, &out, path)
 	} else {
-		err = exportMarkdown(ctx, out, path)
+		damage = exportMarkdown(ctx, &out, path)
 	}
-	return errors.Join(err, out.Flush())
+	if damage != nil && out.Len() == 0 {
+		return damage
+	}
+	if c.Output == "" {
+		_, err := a.stdout.Write(out.Bytes())
+		return errors.Join(damage, err)
+	}
+	flags := os.O_CREATE | os.O_WRONLY | os.O_TRUNC
+	if damage != nil {
+		flags |= os.O_EXCL // what stands before damage is not put in the place of an earlier export
+	}
+	f, err := os.OpenFile(c.Output, flags, 0o600)
+	if err != nil {
+		return errors.Join(damage, &config.Error{What: "writing " + c.Output + ": " + reason(err), Do: "name a writable file with -o"})
+	}
+	_, err = f.Write(out.Bytes())
+	return errors.Join(damage, err, f.Close())
 }
 
 // exportJSON writes one object: header, events and the transcript.
@@ -48,7 +56,7 @@ func exportJSON(ctx context.Context, w io.Writer, path string) error {
 		Data session.Data `json:"data"`
 	}
 	events := []event{}
-	got, err := readLog(ctx, path, func(ev session.Event) error {
+	got, damage := readLog(ctx, path, func(ev session.Event) error {
 		if u, ok := ev.Data.(*session.Unknown); ok && len(u.Raw) == 0 {
 			return nil
 		}
@@ -57,39 +65,47 @@ func exportJSON(ctx context.Context, w io.Writer, path string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
+	if got == nil {
+		return damage
+	}
+	said := ""
+	if damage != nil {
+		said = damage.Error()
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	return errors.Join(damage, enc.Encode(struct {
 		Session    session.Header    `json:"session"`
 		Title      string            `json:"title,omitempty"`
 		Transcript []session.Message `json:"transcript"`
 		Events     []event           `json:"events"`
-	}{got.State.Header, got.State.Title, got.State.Transcript(), events})
+		Damage     string            `json:"damage,omitempty"`
+	}{got.State.Header, got.State.Title, got.State.Transcript(), events, said}))
 }
 
 // exportMarkdown writes the conversation for people: what was said, the tools,
 // the hooks.
 func exportMarkdown(ctx context.Context, w io.Writer, path string) error {
 	var body strings.Builder
-	got, err := readLog(ctx, path, func(ev session.Event) error {
+	got, damage := readLog(ctx, path, func(ev session.Event) error {
 		body.WriteString(markdown(ev.Data))
 		return nil
 	})
-	if err != nil {
-		return err
+	if got == nil {
+		return damage
+	}
+	if damage != nil {
+		fmt.Fprintf(&body, "> The log is damaged, what came behind cannot be read: %s\n", oneLine(damage.Error()))
 	}
 	h := &got.State.Header
 	title := got.State.Title
 	if title == "" {
 		title = "Session " + h.ID
 	}
-	_, err = fmt.Fprintf(w, "# %s\n\n- session: `%s`\n- directory: `%s`\n- created: %s\n- last event: %s\n\n%s",
+	_, err := fmt.Fprintf(w, "# %s\n\n- session: `%s`\n- directory: `%s`\n- created: %s\n- last event: %s\n\n%s",
 		title, h.ID, h.Cwd, h.CreatedAt.Format(time.RFC3339), got.State.Updated.Format(time.RFC3339), body.String())
-	return err
+	return errors.Join(damage, err)
 }
 
 func markdown(d session.Data) string {

@@ -186,10 +186,7 @@ func (c *sessionsShowCmd) Run(ctx context.Context, a *app) error {
 	default:
 		err = showLog(ctx, out, path, c.Full)
 	}
-	if err != nil {
-		return err
-	}
-	return out.Flush()
+	return errors.Join(err, out.Flush()) // what stands before damage is shown
 }
 
 func copyFile(w io.Writer, path string) error {
@@ -203,13 +200,13 @@ func copyFile(w io.Writer, path string) error {
 }
 
 func showTranscript(ctx context.Context, w io.Writer, path string, asJSON bool) error {
-	got, err := readLog(ctx, path, nil)
-	if err != nil {
-		return err
+	got, damage := readLog(ctx, path, nil)
+	if got == nil {
+		return damage
 	}
 	messages := got.State.Transcript()
 	if !asJSON {
-		return printTranscript(w, messages)
+		return errors.Join(damage, printTranscript(w, messages))
 	}
 	enc := json.NewEncoder(w)
 	enc.SetEscapeHTML(false)
@@ -218,14 +215,14 @@ func showTranscript(ctx context.Context, w io.Writer, path string, asJSON bool) 
 			return err
 		}
 	}
-	return nil
+	return damage
 }
 
 func showLog(ctx context.Context, w io.Writer, path string, full bool) error {
 	p := &printEvents{w: w, full: full}
-	got, err := readLog(ctx, path, p.event)
-	if err != nil {
-		return err
+	got, damage := readLog(ctx, path, p.event)
+	if got == nil {
+		return damage
 	}
 	p.leftOut()
 	h := &got.State.Header
@@ -237,9 +234,10 @@ func showLog(ctx context.Context, w io.Writer, path string, full bool) error {
 	if got.Torn > 0 {
 		p.printf("the log ends in a broken line of %d bytes: it is being written, or its process was killed", got.Torn)
 	}
-	return p.err
+	return errors.Join(damage, p.err)
 }
 
+// readLog reads a log. At damage it returns what stands before it and an error.
 func readLog(ctx context.Context, path string, visit func(session.Event) error) (*jsonl.Reading, error) {
 	got, err := jsonl.ReadFile(ctx, path, visit)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
@@ -280,7 +278,7 @@ func (c *sessionsVerifyCmd) Run(ctx context.Context, a *app) error {
 		}
 	}
 	if bad > 0 {
-		return &config.Error{What: fmt.Sprintf("%d of %d session logs do not verify", bad, len(names)), Do: "keep the files for a look; nothing was changed"}
+		return &config.Error{What: fmt.Sprintf("%d of %d session logs do not verify", bad, len(names)), Do: "nothing was changed; `acp-agent sessions export` writes what stands before the damage"}
 	}
 	return nil
 }
@@ -291,6 +289,9 @@ func verifyLog(ctx context.Context, path string) (string, error) {
 	got, err := readLog(ctx, path, nil)
 	if err != nil {
 		return "", err
+	}
+	if id := strings.TrimSuffix(filepath.Base(path), ".jsonl"); id != got.State.Header.ID && filepath.Base(filepath.Dir(path)) == "sessions" {
+		return "", fmt.Errorf("the header is that of session %s: the file has another name, by which it cannot be loaded", got.State.Header.ID)
 	}
 	v := session.NewVerifier(got.State.Header)
 	if _, err := readLog(ctx, path, func(ev session.Event) error {

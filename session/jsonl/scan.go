@@ -90,7 +90,8 @@ func (s *lines) next() (line []byte, whole bool, err error) {
 }
 
 // scan reads a log from its start: header, then events, each folded and handed
-// to visit. A torn tail ends it without error. name is the file, for errors.
+// to visit. A torn tail ends it without error; at damage behind the header it returns
+// what stands before it, too. name is the file, for errors.
 func scan(ctx context.Context, r io.Reader, name string, visit func(session.Event) error) (*Reading, error) {
 	in := newLines(r)
 	defer in.release()
@@ -118,7 +119,7 @@ func scan(ctx context.Context, r io.Reader, name string, visit func(session.Even
 			return out, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("reading %s: %w", name, err)
+			return out, fmt.Errorf("reading %s: %w", name, err)
 		}
 		if !whole {
 			out.Torn = int64(len(line))
@@ -130,11 +131,11 @@ func scan(ctx context.Context, r io.Reader, name string, visit func(session.Even
 			// Only what no program ever wrote whole may count as torn: a JSON line
 			// that is not understood is somebody's data.
 			if json.Valid(line) {
-				return nil, at
+				return out, at
 			}
 			size := in.off - out.Size
 			if _, _, err := in.next(); !errors.Is(err, io.EOF) {
-				return nil, errors.Join(at, notEOF(err))
+				return out, errors.Join(at, notEOF(err))
 			}
 			out.Torn = size
 			return out, nil
@@ -143,7 +144,7 @@ func scan(ctx context.Context, r io.Reader, name string, visit func(session.Even
 			if ev.Seq <= out.State.Seq {
 				err = fmt.Errorf("%w: seq %d appears a second time after seq %d: two processes wrote this log", session.ErrCorrupt, ev.Seq, out.State.Seq)
 			}
-			return nil, fmt.Errorf("reading %s, line %d at byte %d: %w", name, in.n, out.Size, err)
+			return out, fmt.Errorf("reading %s, line %d at byte %d: %w", name, in.n, out.Size, err)
 		}
 		out.Size = in.off
 		if visit != nil {
@@ -163,7 +164,8 @@ func notEOF(err error) error {
 
 // ReadFile reads a log file without locking or changing it. It stops before a
 // torn tail; Reading.Torn says how long that is. visit, if not nil, is called
-// with each event in order, also with those before damage.
+// with each event in order, also with those before damage, which are in the Reading
+// that comes with the error.
 func ReadFile(ctx context.Context, path string, visit func(session.Event) error) (*Reading, error) {
 	f, err := os.Open(path)
 	if err != nil {
