@@ -350,8 +350,9 @@ func (r *rig) prompt(s string) (session.EndReason, error) {
 func (r *rig) check() {
 	r.t.Helper()
 	r.log.mu.Lock()
-	st, err := session.Fold(session.Header{ID: "s1"}, r.log.events)
+	events := slices.Clone(r.log.events)
 	r.log.mu.Unlock()
+	st, err := session.Fold(session.Header{ID: "s1"}, events)
 	if err != nil {
 		r.t.Fatalf("the log does not fold: %v", err)
 	}
@@ -359,7 +360,7 @@ func (r *rig) check() {
 		r.t.Error("the log's last turn is open")
 	}
 	v := session.NewVerifier(session.Header{ID: "s1"})
-	for _, ev := range r.log.events {
+	for _, ev := range events {
 		v.Add(ev)
 	}
 	if p := v.Done(); len(p) > 0 || v.Requests() < len(r.model.requests) {
