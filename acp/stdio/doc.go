@@ -22,7 +22,8 @@
 // writes them: at once when the queue was empty, and together with all that has come meanwhile when
 // it was not. Where the writer can write without waiting (PromptWriter), a message after a silence
 // is written by who brings it, which spares the change of threads; of messages that follow each other
-// fast, as the deltas of a stream, the goroutine makes fewer writes. WriteFrame waits while more than the budget is queued, so that a peer which does not
-// read slows the producer down instead of filling memory; WriteObject, which carries answers, does
-// not wait: who answers asks for Room first. The first write error ends the stream for reading and writing alike.
+// fast, as the deltas of a stream, the goroutine makes fewer writes. WriteFrame waits while more than
+// the budget is queued, so that a peer which does not read slows the producer down instead of filling
+// memory; WriteObject, which carries answers, does not wait: who answers asks for Room first. The
+// first write error ends the stream for reading and writing alike.
 package stdio
