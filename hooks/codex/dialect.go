@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
 	"slices"
@@ -237,10 +238,12 @@ func (d *Dialect) Exec(ctx context.Context, job *hooks.Job) hooks.Exit {
 	}
 	env, command := d.opts.Env.Without(func(string) bool { return false }).WithShellLevel(), job.Handler.Command
 	if x, ok := job.Handler.Ext.(*ext); ok && x.file != nil && x.file.plugin != nil {
-		for name, value := range x.file.plugin {
-			env = env.Set(name, value)
-			command = strings.ReplaceAll(command, "${"+name+"}", value)
+		var pairs []string
+		for _, name := range slices.Sorted(maps.Keys(x.file.plugin)) {
+			env = env.Set(name, x.file.plugin[name])
+			pairs = append(pairs, "${"+name+"}", x.file.plugin[name])
 		}
+		command = strings.NewReplacer(pairs...).Replace(command)
 		if x.file.pluginData != "" {
 			// A plugin that finds it missing says so better than this could.
 			_ = os.MkdirAll(x.file.pluginData, 0o700)

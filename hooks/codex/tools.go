@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -271,7 +273,7 @@ func replaceArguments(t *hooks.Tool, set map[string]string) (json.RawMessage, er
 		}
 		out.members = append(out.members, m)
 	}
-	for k := range set {
+	for _, k := range slices.Sorted(maps.Keys(set)) {
 		if !done[k] {
 			return nil, inputError(t, fmt.Errorf("%q is missing", k))
 		}
