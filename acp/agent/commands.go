@@ -216,7 +216,7 @@ func typed(text string) (name, args string, ok bool) {
 
 // Expand returns what a text stands for that begins with the name of a command of
 // one of the directories' command files, for who has a prompt and no client. ok is
-// false for any other text.
+// false for any other text; one of the agent's own commands is ErrOwnCommand.
 func Expand(dirs []string, text string) (c loop.Typed, prompt string, ok bool, err error) {
 	name, args, ok := typed(text)
 	if !ok {
@@ -238,8 +238,15 @@ func Expand(dirs []string, text string) (c loop.Typed, prompt string, ok bool, e
 			return c, prompt, true, nil
 		}
 	}
+	if slices.ContainsFunc(builtin, func(b command) bool { return b.name == name }) {
+		return c, "", false, fmt.Errorf("/%s %w", name, ErrOwnCommand)
+	}
 	return c, "", false, nil
 }
+
+// ErrOwnCommand is for who has no conversation in which the command would do
+// something: the model must not be asked what it makes of it.
+var ErrOwnCommand = errors.New("is a command of a conversation in an editor")
 
 // placeholder stands in a command file for what was typed after the name.
 var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$(ARGUMENTS|[1-9])`) })

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/alecthomas/kong"
 
@@ -80,6 +82,9 @@ func parseTree(args []string, stdout, stderr io.Writer) (*command, error) {
 	kctx, err := parser.Parse(args)
 	if exited {
 		return nil, nil
+	}
+	if errors.Is(err, syscall.EPIPE) { // who read the help has seen enough
+		return nil, err
 	}
 	if err != nil {
 		return nil, &usageError{err.Error() + ": see `" + helpCommand(parser, args) + "`"}

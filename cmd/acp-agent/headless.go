@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -88,7 +90,12 @@ func (a *app) resume(ctx context.Context, id, dir string, r execRequest) error {
 }
 
 func (a *app) execIn(ctx context.Context, w *wiring, r execRequest) error {
-	if c, prompt, ok, err := agent.Expand(w.commandDirs(r.Dir), r.Prompt); err != nil {
+	if err := namedHooks(w.cfg); err != nil {
+		return err
+	}
+	if c, prompt, ok, err := agent.Expand(w.commandDirs(r.Dir), r.Prompt); errors.Is(err, agent.ErrOwnCommand) {
+		return &usageError{err.Error() + ": exec takes a prompt, or a slash command that is a file"}
+	} else if err != nil {
 		return err
 	} else if ok {
 		r.typed, r.Prompt = &c, prompt
@@ -122,6 +129,20 @@ func (a *app) execIn(ctx context.Context, w *wiring, r execRequest) error {
 		return err
 	}
 	return exitOf(reason, perr)
+}
+
+// namedHooks refuses to go on without a hook file that was named: it may be a guard,
+// and nobody is there to read a warning.
+func namedHooks(cfg *config.Config) error {
+	if !cfg.Hooks.Enabled {
+		return nil
+	}
+	for _, name := range slices.Concat(cfg.Hooks.ClaudeFiles, cfg.Hooks.CodexFiles) {
+		if _, err := os.Stat(name); err != nil {
+			return &config.Error{What: "hooks " + name + ": " + reason(err), Do: "correct the path, or leave it out", Usage: true}
+		}
+	}
+	return nil
 }
 
 // start makes the session of a header, or goes on with the stored one of its id.
@@ -239,6 +260,12 @@ func (o *headless) event(ev *session.Event) {
 		}
 	case *session.ToolCall:
 		fmt.Fprintf(o.stderr, "tool %s %s\n", d.Name, oneLine(d.Arguments))
+	case *session.ToolResult:
+		if d.Meta != nil && d.Meta.NotRun == "denied" {
+			for _, b := range d.Block().Content {
+				fmt.Fprintf(o.stderr, "refused: %s\n", hooks.Visible(oneLine(b.Text)))
+			}
+		}
 	case *session.HookInvoked:
 		if d.StatusMessage != "" {
 			fmt.Fprintf(o.stderr, "hook %s\n", oneLine(d.StatusMessage))
