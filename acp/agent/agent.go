@@ -146,6 +146,8 @@ func (q *keyedQueue) join(key string) (wait, done func()) {
 type live struct {
 	*loop.Session
 	view *view
+	// news are notices of what the opening of its log has found.
+	news []session.Event
 	// answered is closed when the newest prompt has been answered, nil before the
 	// first. Agent.mu guards it.
 	answered chan struct{}

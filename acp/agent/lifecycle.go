@@ -87,6 +87,12 @@ func (l *live) introduce(ctx context.Context) (*acp.SessionModeState, []acp.Sess
 func (l *live) settled() {
 	l.view.refreshCommands()
 	l.sendUsage()
+	if news := l.news; len(news) > 0 {
+		_ = l.Do(l.view.agent.ctx, func(*session.State) error { // as for sendUsage
+			l.view.Events(l.view.agent.ctx, news)
+			return nil
+		})
+	}
 }
 
 // build checks what a client asked for and makes the session's configuration.
@@ -264,9 +270,13 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 		return nil, nil, err
 	}
 	rp := newReplayer(a, id, &cfg, su.cwd)
-	log, st, err := Reopen(ctx, a.cfg.Store, &cfg, id, su.cwd, func(ev session.Event) {
+	var news []session.Event
+	log, st, err := Reopen(ctx, a.cfg.Store, &cfg, id, su.cwd, func(ev session.Event, said bool) {
 		if replay {
 			rp.add(ev)
+		}
+		if said {
+			news = append(news, ev)
 		}
 	})
 	if err != nil {
@@ -284,6 +294,7 @@ func (a *Agent) restore(ctx context.Context, id string, su setup, replay bool) (
 			return nil, nil, err
 		}
 	}
+	l.news = news
 	modes, options, err := l.introduce(ctx)
 	if err != nil {
 		a.drop(ctx, l)
@@ -310,15 +321,18 @@ func (a *Agent) unmake(ctx context.Context, l *live) error {
 
 // Reopen opens a stored session's log for a session that goes on in cwd, and fits cfg
 // to it: what was answered "always" counts again, and what there is no more gives way,
-// which the log and cfg's notices say. visit is called with each event of the log. The
+// which the log and cfg's notices say. visit is called with each event of the log; said
+// marks a notice of what the opening has found, which the person has not had yet. The
 // error is an *acp.Error.
-func Reopen(ctx context.Context, store session.Store, cfg *loop.Config, id, cwd string, visit func(session.Event)) (session.Log, *session.State, error) {
+func Reopen(ctx context.Context, store session.Store, cfg *loop.Config, id, cwd string, visit func(ev session.Event, said bool)) (session.Log, *session.State, error) {
+	begun := time.Now().Truncate(time.Millisecond) // as the log has it
 	var answered []*session.PermissionAnswered
 	log, st, err := store.Open(ctx, id, func(ev session.Event) error {
 		if d, ok := ev.Data.(*session.PermissionAnswered); ok && d.Rule != "" {
 			answered = append(answered, d)
 		}
-		visit(ev)
+		_, notice := ev.Data.(*session.Notice)
+		visit(ev, notice && !ev.Time.Before(begun))
 		return nil
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -276,6 +277,49 @@ func TestReplayedCallsOfServersKeepTheirTitles(t *testing.T) {
 		}
 		if one < 2 || two < 2 {
 			t.Errorf("shown by its title %d times, by its name %d times", one, two)
+		}
+	})
+}
+
+// What the opening of a log has found is said once, behind the answer, by a load and
+// by a resume, which shows nothing of the conversation.
+func TestBrokenLogIsSaid(t *testing.T) {
+	for _, method := range []string{acp.MethodSessionLoad, acp.MethodSessionResume} {
+		t.Run(method, func(t *testing.T) { brokenLogIsSaid(t, method) })
+	}
+}
+
+func brokenLogIsSaid(t *testing.T, method string) {
+	bubble(t, options{}, func(r *rig) {
+		id := r.open()
+		r.say(id, "hello", acp.StopReasonEndTurn)
+		r.close(id)
+		f, err := os.OpenFile(filepath.Join(r.state, id+".jsonl"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(`{"seq":99,"ts"`); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []int{1, 0} {
+			<-time.After(time.Second) // the log's times tell what is new
+			from := len(r.Frames())
+			r.call(method, map[string]any{"sessionId": id, "cwd": r.dir, "mcpServers": []any{}}, nil)
+			settle(r)
+			said, shown := 0, false
+			for _, f := range r.Frames()[from:] {
+				if strings.Contains(f.Raw, "ended in a broken line") {
+					said++
+				}
+				shown = shown || strings.Contains(f.Raw, "user_message_chunk")
+			}
+			if said != want || shown != (method == acp.MethodSessionLoad) {
+				t.Errorf("said %d times, want %d; the conversation was shown: %v", said, want, shown)
+			}
+			r.close(id)
 		}
 	})
 }

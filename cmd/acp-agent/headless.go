@@ -152,7 +152,11 @@ func (w *wiring) start(ctx context.Context, cfg loop.Config, h session.Header, s
 	st, source := session.NewState(h), "startup"
 	if stored {
 		source = "resume"
-		if log, st, err = agent.Reopen(ctx, w, &cfg, h.ID, h.Cwd, func(session.Event) {}); err != nil {
+		if log, st, err = agent.Reopen(ctx, w, &cfg, h.ID, h.Cwd, func(ev session.Event, said bool) {
+			if said {
+				cfg.Observer.Events(ctx, []session.Event{ev})
+			}
+		}); err != nil {
 			return nil, startError(err)
 		}
 	} else if log, err = w.Create(ctx, h); err != nil {
