@@ -1,11 +1,14 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -126,7 +129,11 @@ func (js *jobs) get(id string) (*job, string) {
 	if j := js.byID[id]; j != nil {
 		return j, ""
 	}
-	return nil, fmt.Sprintf("There is no job %q in this session.", id)
+	if len(js.byID) == 0 {
+		return nil, fmt.Sprintf("There is no job %q, nor any other: jobs end when the session is closed.", id)
+	}
+	ids := slices.SortedFunc(maps.Keys(js.byID), func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) })
+	return nil, fmt.Sprintf("There is no job %q. The jobs are: %s.", id, strings.Join(ids, ", "))
 }
 
 func (js *jobs) close() {

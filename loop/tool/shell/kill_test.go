@@ -151,9 +151,13 @@ func TestJobs(t *testing.T) {
 		t.Errorf("still running: %+v", got)
 	}
 	for _, tl := range []tool.Tool{out, kill} {
-		if got := jobCall(t, t.Context(), tl, "job_id", "job-9"); got != `There is no job "job-9" in this session.` {
+		if got := jobCall(t, t.Context(), tl, "job_id", "job_9"); got != `There is no job "job_9". The jobs are: job-1, job-2.` {
 			t.Errorf("got %q", got)
 		}
+	}
+	// After a load the model may ask for one that was there before.
+	if got := jobCall(t, t.Context(), &jobOutput{newShell(t)}, "job_id", "job-1"); got != `There is no job "job-1", nor any other: jobs end when the session is closed.` {
+		t.Errorf("got %q", got)
 	}
 }
 
