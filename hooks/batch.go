@@ -274,22 +274,25 @@ func injected(ev Event, a *Answer) []string {
 // background runs an async handler, or waits for a detached one, and delivers
 // what it says.
 func (b *batch) background(e *entry, h *Handler, exec func(context.Context) Exit) {
-	slots := b.s.slots[e.d.Name()]
+	slots, life := b.s.slots[e.d.Name()], b.s.bg
+	if h.Rewake {
+		life = b.s.idle
+	}
 	b.s.goAsync(func() {
 		if slots != nil {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
-			case <-b.s.bg.Done():
+			case <-life.Done():
 				return
 			}
 		}
-		exit := exec(b.s.bg)
+		exit := exec(life)
 		if exit.Rest != nil {
 			// It is in the background already: wait it out.
 			exit = <-exit.Rest
 		}
-		if b.s.bg.Err() != nil || exit.Cancelled {
+		if life.Err() != nil || exit.Cancelled || b.s.over() {
 			return
 		}
 		late := &entry{d: e.d, h: h, id: e.id, exit: exit, answer: e.d.Decode(b.call, h, exit)}

@@ -57,8 +57,12 @@ type Set struct {
 type life struct {
 	bg     context.Context
 	cancel context.CancelFunc
-	wg     sync.WaitGroup           // async handlers
-	slots  map[string]chan struct{} // per dialect: running async handlers
+	// idle is bg's part for handlers that only wait to wake the model (Rewake): it
+	// ends first.
+	idle    context.Context
+	endIdle context.CancelFunc
+	wg      sync.WaitGroup           // async handlers
+	slots   map[string]chan struct{} // per dialect: running async handlers
 
 	mu      sync.Mutex
 	owner   *Set                  // the engine in use
@@ -112,6 +116,7 @@ func newLife(bg context.Context) *life {
 		spent: map[string]bool{}, decided: map[string]TrustState{},
 	}
 	l.bg, l.cancel = context.WithCancel(bg)
+	l.idle, l.endIdle = context.WithCancel(l.bg)
 	return l
 }
 
@@ -422,8 +427,14 @@ func (s *Set) ChangedFiles() []string {
 	return s.opts.Watch.Changed()
 }
 
-// Close ends the async handlers and waits for them. What they would have said
-// is dropped. It may be called twice.
+// closeGrace is what async handlers have left when the session is closed: as long as
+// Claude Code's SessionEnd hooks. People have them send, save and sum up what a turn
+// has brought, which a session that is closed right after it must not lose.
+const closeGrace = 1500 * time.Millisecond
+
+// Close waits for the async handlers for a moment and ends those that still run;
+// the ones that would wake the model it ends at once. What they say is dropped. It
+// may be called twice.
 func (s *Set) Close() {
 	s.mu.Lock()
 	if s.owner != s {
@@ -432,8 +443,18 @@ func (s *Set) Close() {
 	}
 	s.closed = true
 	s.mu.Unlock()
-	s.cancel()
+	s.endIdle()
+	late := time.AfterFunc(closeGrace, s.cancel) // stopped below
 	s.wg.Wait()
+	late.Stop()
+	s.cancel()
+}
+
+// over reports whether the session is closed: nobody is there to be told.
+func (s *Set) over() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
 }
 
 // goAsync starts fn in the background unless the engine is closed.

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -419,11 +421,39 @@ func TestAsync(t *testing.T) {
 	if !both[late] || !both[wake] {
 		t.Errorf("%+v", both)
 	}
-	cc.add(Stop, func(ctx context.Context, _ *Job) Answer { <-ctx.Done(); return Answer{Context: ptr("no")} }).Async = true
-	cc.hs = cc.hs[2:]
-	s = set(func(o *Options) { o.Deliver = func(Late) { t.Error("delivered after Close") } })
-	s.Match(&Call{Event: Stop}).Run(t.Context())
-	s.Close()
+}
+
+// What goes on in the background when a session is closed has a moment to end; what
+// would only wake the model has none. Nobody is told what either says.
+func TestAsyncAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cc, _, set := newFakes()
+		start := time.Now()
+		ended := make(chan string, 3)
+		takes := func(name string, d time.Duration) *Handler {
+			h := cc.add(Stop, func(ctx context.Context, _ *Job) Answer {
+				select {
+				case <-time.After(d):
+				case <-ctx.Done():
+					name += " cut"
+				}
+				ended <- fmt.Sprintf("%s %v", name, time.Since(start))
+				return Answer{Context: ptr("no")}
+			})
+			h.Async = true
+			return h
+		}
+		takes("short", time.Second)
+		takes("long", time.Hour)
+		takes("waker", time.Hour).Rewake = true
+		s := set(func(o *Options) { o.Deliver = func(Late) { t.Error("delivered after Close") } })
+		s.Match(&Call{Event: Stop}).Run(t.Context())
+		synctest.Wait()
+		s.Close()
+		if got := []string{<-ended, <-ended, <-ended}; !slices.Equal(got, []string{"waker cut 0s", "short 1s", "long cut 1.5s"}) {
+			t.Error(got)
+		}
+	})
 }
 
 // A hook that keeps everybody waiting is named, once a session; one that a client
