@@ -78,6 +78,9 @@ type Data interface{ EventType() Type }
 type Event struct {
 	// Seq counts from 1 without a gap.
 	Seq uint64
+	// Fresh says, to who visits a log that is opened, that the opening has appended
+	// it. It is not written.
+	Fresh bool
 	// Time is when the event was appended.
 	Time time.Time
 	Data Data

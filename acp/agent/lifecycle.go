@@ -325,14 +325,13 @@ func (a *Agent) unmake(ctx context.Context, l *live) error {
 // marks a notice of what the opening has found, which the person has not had yet. The
 // error is an *acp.Error.
 func Reopen(ctx context.Context, store session.Store, cfg *loop.Config, id, cwd string, visit func(ev session.Event, said bool)) (session.Log, *session.State, error) {
-	begun := time.Now().Truncate(time.Millisecond) // as the log has it
 	var answered []*session.PermissionAnswered
 	log, st, err := store.Open(ctx, id, func(ev session.Event) error {
 		if d, ok := ev.Data.(*session.PermissionAnswered); ok && d.Rule != "" {
 			answered = append(answered, d)
 		}
 		_, notice := ev.Data.(*session.Notice)
-		visit(ev, notice && !ev.Time.Before(begun))
+		visit(ev, notice && ev.Fresh)
 		return nil
 	})
 	if err != nil {

@@ -296,6 +296,7 @@ func (l *Log) repair(st *session.State, data []session.Data, visit func(session.
 			return fmt.Errorf("repairing %s: %w", l.path, err)
 		}
 		if visit != nil {
+			ev.Fresh = true
 			if err := visit(ev); err != nil {
 				return err
 			}

@@ -103,7 +103,11 @@ func write(t testing.TB, s *jsonl.Store, id string, turns int) []session.Event {
 func load(t testing.TB, s *jsonl.Store, id string) (session.Log, *session.State, []session.Event) {
 	t.Helper()
 	var all []session.Event
-	l, st, err := s.Open(t.Context(), id, func(ev session.Event) error { all = append(all, ev); return nil })
+	l, st, err := s.Open(t.Context(), id, func(ev session.Event) error {
+		ev.Fresh = false // so that two openings compare
+		all = append(all, ev)
+		return nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,5 +259,29 @@ func TestDirectoryRemoved(t *testing.T) {
 	}
 	if got, err := s.List(t.Context()); err != nil || len(got) != 1 {
 		t.Errorf("listed %v, %v", got, err)
+	}
+}
+
+// Who visits a log that is opened is told what the opening itself has appended.
+func TestVisitKnowsWhatIsFresh(t *testing.T) {
+	s := newStore(t)
+	n := len(write(t, s, "a", 1))
+	f := must[*os.File](t)(os.OpenFile(path(s, "a"), os.O_APPEND|os.O_WRONLY, 0))
+	must[int](t)(f.WriteString(`{"seq":99,"ts"`))
+	check(t, f.Close())
+	for _, want := range []int{1, 0} {
+		seen, fresh := 0, 0
+		l, _, err := s.Open(t.Context(), "a", func(ev session.Event) error {
+			seen++
+			if ev.Fresh {
+				fresh++
+			}
+			return nil
+		})
+		check(t, err)
+		check(t, l.Close())
+		if seen != n+1 || fresh != want {
+			t.Errorf("%d events, %d fresh", seen, fresh)
+		}
 	}
 }
