@@ -127,8 +127,10 @@ func (d *decoder) value(v reflect.Value, raw json.RawMessage, path string) {
 		switch {
 		case !ok:
 			d.misfit(path, "a number", raw)
-		case f != math.Trunc(f) || math.Abs(f) > 1<<53:
+		case f != math.Trunc(f):
 			d.misfit(path, "a whole number", raw)
+		case math.Abs(f) > 1<<53:
+			d.misfit(path, "a smaller whole number", raw)
 		default:
 			v.SetInt(int64(f))
 		}

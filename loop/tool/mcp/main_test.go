@@ -68,6 +68,19 @@ func serve(kind string) int {
 		fmt.Println("Hello, I am no MCP server.")
 		fmt.Println(`{"level":"info"}`)
 		return 0
+	case "mute": // lives on without a stdout
+		os.Stdout.Close()
+		select {}
+	case "shapeless": // answers a call with what is no result
+		return answer(func(method string) (result, fault string) {
+			switch method {
+			case "tools/list":
+				return `{"tools":[{"name":"t","inputSchema":{"type":"object"}}]}`, ""
+			case "tools/call":
+				return `{"content":"text"}`, ""
+			}
+			return `{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}`, ""
+		})
 	case "flood":
 		for {
 			if _, err := fmt.Println("noise"); err != nil {

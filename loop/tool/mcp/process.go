@@ -157,7 +157,11 @@ func (p *process) ended(within time.Duration) bool {
 // explain adds to the error of an attempt to connect what the process itself has
 // said and how it ended.
 func (p *process) explain(err, why error) error {
-	if !p.forced.Load() && broken(err) {
+	switch {
+	case !broken(err):
+	case p.forced.Load(): // it had to be ended: only its stdout was gone
+		err = errors.New("it closed its stdout before it was ready")
+	default:
 		err = fmt.Errorf("%w before it was ready", why)
 	}
 	if junk := p.out.skipped(); junk != "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
@@ -201,6 +202,9 @@ func (s *server) explain(ctx context.Context, name string, err error) error {
 	}
 	if rpc, ok := rpcError(err); ok {
 		return &callError{fmt.Sprintf("The MCP server %q answered the call of %s with an error: %s (code %d).", s.cfg.Name, name, rpc.Message, rpc.Code), err}
+	}
+	if strings.Contains(err.Error(), "json: cannot unmarshal") { // with types of Go, which the SDK's decoder names
+		return &callError{fmt.Sprintf("The MCP server %q answered the call of %s with something that is no tool's result by the protocol; whether the call has had an effect is not known.", s.cfg.Name, name), err}
 	}
 	return &callError{fmt.Sprintf("The call of %s did not come through to the MCP server %q or back: %s.", name, s.cfg.Name, s.redact(err.Error())), err}
 }

@@ -249,7 +249,7 @@ func TestFailures(t *testing.T) {
 		stdio(t, "never", "never"),
 		Server{Name: "nocmd", Command: "/does/not/exist"},
 		Server{Name: "nopath", Command: "no-such-program-here"},
-		stdio(t, "garbage", "garbage"), stdio(t, "flood", "flood"), stdio(t, "exit", "exit"), stdio(t, "listfail", "listfail"),
+		stdio(t, "garbage", "garbage"), stdio(t, "mute", "mute"), stdio(t, "flood", "flood"), stdio(t, "exit", "exit"), stdio(t, "listfail", "listfail"),
 		Server{Name: "closed", URL: closed.URL + "/mcp?key=secret"},
 		Server{Name: "missing", URL: missing.URL}, Server{Name: "sse", URL: missing.URL, SSE: true},
 		Server{Name: "ftp", URL: "ftp://x"}, Server{Name: "nothing"},
@@ -262,6 +262,7 @@ func TestFailures(t *testing.T) {
 		"nocmd":    {"/does/not/exist", "no such file"},
 		"nopath":   {"no-such-program-here", "PATH"},
 		"garbage":  {"Hello, I am no MCP server.", "not MCP"},
+		"mute":     {"it closed its stdout before it was ready"},
 		"flood":    {"noise"},
 		"exit":     {"exited with code 7", "Error: no token given"},
 		"listfail": {"the list is on fire"},
@@ -316,6 +317,15 @@ func TestBannerAndDiscovery(t *testing.T) {
 	}
 	if tools["mcp__modern__new"] == nil {
 		t.Error("the tools of a server without a handshake are missing")
+	}
+}
+
+// An answer that is no result is said in no words of Go, and did come back.
+func TestShapelessResult(t *testing.T) {
+	tools, _ := settled(t, start(t, Options{}, stdio(t, "a", "shapeless")))
+	got, res := run(t, tools, "mcp__a__t")
+	if want := `The MCP server "a" answered the call of t with something that is no tool's result by the protocol; whether the call has had an effect is not known.`; !res.IsError || got != want {
+		t.Errorf("got %q", got)
 	}
 }
 
