@@ -7,7 +7,8 @@
 //
 //	input.json                 what the client does (see below)
 //	session.jsonl              the log: the model's script, and the log expected
-//	session.N.jsonl            the same of the further sessions, from 1
+//	session.N.jsonl            the same of the further sessions, from 1, as they
+//	                           first ask the model
 //	stdout.expected.jsonl      the agent's frames, in order
 //	requests.expected.jsonl    what the model was sent, request by request
 //	files.expected.jsonl       what changed in the working directory; absent: nothing
@@ -83,9 +84,8 @@
 // the log with its token borders kept, previews of a running tool's output are
 // left out, tools that start side by side start in the model's order, a new
 // session's command list, and how full it is, stand right behind the answer that
-// made it. Each line
-// is compared field by field, member order aside; a line reports its first
-// difference.
+// made it. Each line is compared field by field, member order aside, and reports its
+// first difference; lines too few or too many are one.
 //
 // Some rules hold whatever is recorded, so that a refresh cannot make a fault
 // the truth: every line on stdout is JSON-RPC; a turn's updates precede its
