@@ -70,7 +70,7 @@ func (a *app) resume(ctx context.Context, id, dir string, r execRequest) error {
 		switch {
 		case !last && info.ID == id:
 			found = info
-		case last && info.Err == nil && info.Dir == r.Dir && (found == nil || info.UpdatedAt.After(found.UpdatedAt)):
+		case last && info.Err == nil && sameDir(info.Dir, r.Dir) && (found == nil || info.UpdatedAt.After(found.UpdatedAt)):
 			found = info
 		}
 	}
@@ -87,6 +87,16 @@ func (a *app) resume(ctx context.Context, id, dir string, r execRequest) error {
 		}
 	}
 	return a.execIn(ctx, w, r)
+}
+
+// sameDir reports whether two names are of one directory, whatever links they go by.
+func sameDir(a, b string) bool {
+	if a == b {
+		return true
+	}
+	x, xerr := os.Stat(a)
+	y, yerr := os.Stat(b)
+	return xerr == nil && yerr == nil && os.SameFile(x, y)
 }
 
 func (a *app) execIn(ctx context.Context, w *wiring, r execRequest) error {
