@@ -3,11 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/alecthomas/kong"
 
@@ -67,6 +69,11 @@ func parse(args []string, stdout, stderr io.Writer) (*command, error) {
 
 // parseTree reads any command line.
 func parseTree(args []string, stdout, stderr io.Writer) (*command, error) {
+	for _, arg := range args {
+		if !utf8.ValidString(arg) { // kong would put U+FFFD into it: another prompt, another file
+			return nil, &usageError{fmt.Sprintf("the argument %q is not UTF-8: convert a prompt, and give a path by its variable (see --help)", arg)}
+		}
+	}
 	var line commandLine
 	exited := false
 	parser, err := kong.New(&line,

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"strings"
 	"testing"
@@ -45,6 +46,19 @@ func TestServeShortcut(t *testing.T) {
 	}
 }
 
+// What is no UTF-8 is not quietly another prompt or another file.
+func TestArgumentsAreNotChanged(t *testing.T) {
+	for _, args := range [][]string{{"exec", "caf\xe9"}, {"sessions", "list", "--state-dir", "/x\xff"}} {
+		var usage *usageError
+		if _, err := parse(args, io.Discard, io.Discard); !errors.As(err, &usage) || !strings.Contains(err.Error(), `is not UTF-8`) {
+			t.Errorf("%q: %v", args, err)
+		}
+	}
+	if c, err := parse([]string{"serve", "--state-dir", "/x\xff"}, io.Discard, io.Discard); err != nil || c.flags.StateDir != "/x\xff" {
+		t.Errorf("%+v, %v", c, err)
+	}
+}
+
 // FuzzParseServe: what the shortcut takes, the command tree takes for the same.
 func FuzzParseServe(f *testing.F) {
 	for _, s := range []string{"serve\n--model\na/b", "--claude-hooks=a,b\n--claude-hooks\nc", "--no-hooks", "--model=", "--trace\n\n--config=x=y", "serve\nserve", "--model\n-", "\n"} {
@@ -52,7 +66,7 @@ func FuzzParseServe(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		if !utf8.ValidString(line) {
-			return // kong turns what is no UTF-8 into U+FFFD; the shortcut leaves it, as file names need
+			return // the tree refuses it; the shortcut leaves it, as file names need
 		}
 		args := strings.Split(line, "\n")
 		got, ok := parseServe(args)
