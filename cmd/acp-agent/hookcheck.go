@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"acp-agent/cmd/acp-agent/internal/config"
 	"acp-agent/hooks"
 	"acp-agent/hooks/claudecode"
 )
@@ -27,7 +29,7 @@ type hooksCheckCmd struct {
 	Input   string        `help:"Arguments of the tool, as JSON." placeholder:"JSON" default:"{}"`
 	Output  string        `help:"What the tool put out, for events after it ran." placeholder:"TEXT"`
 	Prompt  string        `help:"Prompt of UserPromptSubmit." placeholder:"TEXT"`
-	Message string        `help:"Last text of the model, for Stop." placeholder:"TEXT"`
+	Message string        `help:"Last text of the model, for Stop; default Done." placeholder:"TEXT"`
 	Active  bool          `help:"Set stop_hook_active, as on a continued turn."`
 	Ask     bool          `help:"Let prompt and agent hooks ask their model; without it what they would ask is shown."`
 	JSON    bool          `name:"json" help:"Print one JSON object."`
@@ -70,6 +72,12 @@ func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	call := c.call(dir, cfg.Model.Name)
+	tmp, err := os.MkdirTemp("", "acp-agent-check-")
+	if err != nil {
+		return &config.Error{What: "making a directory for the transcript: " + reason(err), Do: "set TMPDIR to one that can be written"}
+	}
+	defer func() { _ = os.RemoveAll(tmp) }()
+	call.TranscriptPath = (&madeUpTranscripts{dir: tmp, call: call, paths: map[string]string{}}).path
 	for _, p := range l.problems {
 		fmt.Fprintf(a.stderr, "problem: %s\n", oneLine(p.String()))
 	}
@@ -196,8 +204,12 @@ func (c *hooksCheckCmd) call(dir, model string) *hooks.Call {
 		Cwd: dir, ProjectDir: dir, Mode: "default", Prompt: c.Prompt, StopHookActive: c.Active,
 		TurnID: id + "1", PromptID: id + "1", Trigger: "manual",
 	}
-	if c.Message != "" {
-		call.LastAssistantMessage = &c.Message
+	last := c.Message
+	if last == "" && call.Event == hooks.Stop {
+		last = "Done."
+	}
+	if last != "" {
+		call.LastAssistantMessage = &last
 	}
 	switch call.Event {
 	case hooks.SessionStart:
