@@ -68,3 +68,34 @@ func TestDifferenceIsSeen(t *testing.T) {
 		t.Errorf("%q", s)
 	}
 }
+
+// A tool that a later version of the agent brings is no difference; one that is gone,
+// or of an MCP server, is.
+func TestNewToolIsNoDifference(t *testing.T) {
+	head := func(names ...string) string {
+		return `{"data":{"header":{"tools":[{"name":"` + strings.Join(names, `"},{"name":"`) + `"}]}}}`
+	}
+	want := head("bash", "read", "mcp__a__b")
+	for got, same := range map[string]bool{
+		want: true,
+		head("ask", "bash", "fetch", "read", "mcp__a__b"):     true,
+		head("bash", "read"):                                  false,
+		head("bash", "mcp__a__b"):                             false,
+		head("read", "bash", "mcp__a__b"):                     false,
+		head("bash", "read", "mcp__a__b", "mcp__a__c"):        false,
+		strings.Replace(want, "header", "other", 1):           false,
+		strings.Replace(head("x", "bash"), "header", "to", 1): false,
+	} {
+		w, err := parseLines("want", []byte(want))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := parseLines("got", []byte(got))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := compareLines("f", w, g); (len(d) == 0) != same {
+			t.Errorf("%s: %v", got, d)
+		}
+	}
+}
