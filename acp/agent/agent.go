@@ -62,7 +62,7 @@ type Builder interface {
 	Session(ctx context.Context, p *SessionParams) (loop.Config, error)
 }
 
-// Config is what an Agent is made with. All fields are required but Fork.
+// Config is what an Agent is made with. All fields are required but Fork and Ready.
 type Config struct {
 	// Context is the process's: updates outside a request end with it.
 	Context context.Context
@@ -84,6 +84,9 @@ type Config struct {
 	// Fork, where it is set, serves and advertises the unstable session/fork. It
 	// reads a log without locking it, also one that is open.
 	Fork  func(ctx context.Context, id string, visit func(session.Event) error) error
+	// Ready is called once initialize has been answered, beside what comes next: for
+	// what a session needs and the start of the program must not wait for.
+	Ready func()
 	NewID func() string
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -199,11 +202,14 @@ func (a *Agent) Register(m *acp.Mux) {
 	acp.HandleNotification(m, acp.MethodSessionCancel, a.cancel)
 }
 
-func (a *Agent) initialize(_ context.Context, p *acp.InitializeRequest) (func() (*acp.InitializeResponse, error), error) {
+func (a *Agent) initialize(ctx context.Context, p *acp.InitializeRequest) (func() (*acp.InitializeResponse, error), error) {
 	a.mu.Lock()
 	a.caps = p.ClientCapabilities
 	a.mu.Unlock()
 	return func() (*acp.InitializeResponse, error) {
+		if a.cfg.Ready != nil {
+			acp.AfterReply(ctx, a.cfg.Ready)
+		}
 		return &acp.InitializeResponse{
 			// The only version this agent speaks, whatever was asked for.
 			ProtocolVersion:   1,

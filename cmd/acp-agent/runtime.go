@@ -84,7 +84,7 @@ func (w *wiring) agentConfig() agent.Config {
 		Context: w.ctx, Store: w, Catalog: w, Builder: w, Models: w.models.known,
 		CommandDirs: w.commandDirs, DescribeHooks: w.describeHooks, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
 		AuthMethods: authMethods(), Authenticate: w.authenticate,
-		NewID: newID, Now: time.Now, Log: w.log,
+		Ready: w.cfg.Conceal, NewID: newID, Now: time.Now, Log: w.log,
 	}
 	if w.cfg.Fork {
 		c.Fork = w.read

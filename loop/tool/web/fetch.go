@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -56,7 +57,7 @@ var schema = tool.Schema(schemaFile)
 
 // Fetch is web_fetch.
 type Fetch struct {
-	client    http.Client
+	client    func() *http.Client // made by the first call
 	userAgent string
 	now       func() time.Time
 }
@@ -64,11 +65,15 @@ type Fetch struct {
 // New returns the tool. userAgent is how it names itself to servers. Proxies are
 // those of the process's environment (HTTPS_PROXY and so on).
 func New(userAgent string) *Fetch {
+	return &Fetch{client: sync.OnceValue(newClient), userAgent: userAgent, now: time.Now}
+}
+
+func newClient() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = timeout / 2
 	t.MaxResponseHeaderBytes = 64 << 10
 	t.DisableKeepAlives = true // a session fetches now and then, and a process has many
-	return &Fetch{client: http.Client{Transport: t, CheckRedirect: stayOnHost}, userAgent: userAgent, now: time.Now}
+	return &http.Client{Transport: t, CheckRedirect: stayOnHost}
 }
 
 // Spec describes the tool. Fetching changes nothing here, but what an address holds
@@ -150,7 +155,7 @@ func (f *Fetch) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 	}
 	req.Header.Set("User-Agent", f.userAgent)
 	req.Header.Set("Accept", "text/markdown, text/html;q=0.9, text/plain;q=0.8, */*;q=0.5")
-	res, err := f.client.Do(req)
+	res, err := f.client().Do(req)
 	if err != nil {
 		return tool.Fail(f.unreached(ctx, u, err)), nil
 	}

@@ -189,17 +189,22 @@ func (c *Config) Environ() []string { return c.environ(c.file.Tools.Env) }
 func (c *Config) HookEnviron() []string { return c.environ(c.file.Hooks.Env) }
 
 // environ is asked for before a child is started: from then on there may be
-// programs that look at this one. A kernel that does not let the keys be concealed
-// leaves things as they are with any program.
+// programs that look at this one.
 func (c *Config) environ(allowed []string) []string {
-	keys := c.secretVariables()
-	if c.env.conceal != nil {
-		c.env.conceal.Do(func() { _ = concealed(keys) })
-	}
-	hidden := slices.DeleteFunc(keys, func(v string) bool {
+	c.Conceal()
+	hidden := slices.DeleteFunc(c.secretVariables(), func(v string) bool {
 		return slices.ContainsFunc(allowed, func(a string) bool { return c.env.same(a, v) })
 	})
 	return c.env.without(hidden)
+}
+
+// Conceal takes the providers' keys out of what the kernel shows of the process's own
+// environment, once; whoever comes second waits for the first. A kernel that does not
+// allow it leaves things as they are with any program.
+func (c *Config) Conceal() {
+	if c.env.conceal != nil {
+		c.env.conceal.Do(func() { _ = concealed(c.secretVariables()) })
+	}
 }
 
 // minSecret is the length from which on a key is taken for one when text is
