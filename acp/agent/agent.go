@@ -62,7 +62,8 @@ type Builder interface {
 	Session(ctx context.Context, p *SessionParams) (loop.Config, error)
 }
 
-// Config is what an Agent is made with. All fields are required but Fork and Ready.
+// Config is what an Agent is made with. All fields are required but SignedIn, Fork and
+// Ready.
 type Config struct {
 	// Context is the process's: updates outside a request end with it.
 	Context context.Context
@@ -81,9 +82,12 @@ type Config struct {
 	// AuthMethods are those to advertise; Authenticate checks an id of them.
 	AuthMethods  []acp.AuthMethod
 	Authenticate func(ctx context.Context, methodID string) error
+	// SignedIn says, by an *acp.Error, why no session can be had as long as nobody has
+	// signed in; it is asked before anything is made for one.
+	SignedIn func() error
 	// Fork, where it is set, serves and advertises the unstable session/fork. It
 	// reads a log without locking it, also one that is open.
-	Fork  func(ctx context.Context, id string, visit func(session.Event) error) error
+	Fork func(ctx context.Context, id string, visit func(session.Event) error) error
 	// Ready is called once initialize has been answered, beside what comes next: for
 	// what a session needs and the start of the program must not wait for.
 	Ready func()
@@ -318,9 +322,13 @@ func (a *Agent) logout(context.Context, *acp.LogoutRequest) (func() (*acp.Logout
 // signedIn fails after a logout, until authenticate succeeds.
 func (a *Agent) signedIn() error {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.signedOut {
+	out := a.signedOut
+	a.mu.Unlock()
+	switch {
+	case out:
 		return acp.AuthRequired("the client has logged out: call authenticate")
+	case a.cfg.SignedIn != nil:
+		return a.cfg.SignedIn()
 	}
 	return nil
 }

@@ -50,14 +50,13 @@ func (a *Agent) newSession(ctx context.Context, p *acp.NewSessionRequest) (func(
 			Version: session.Version, ID: a.cfg.NewID(), CreatedAt: a.cfg.Now().UTC(), Cwd: su.cwd,
 			AdditionalDirectories: su.dirs, Agent: a.cfg.Info.Name + "/" + a.cfg.Info.Version,
 		}
-		cfg, err := a.build(ctx, h, su)
+		params, err := a.check(h, su)
 		if err != nil {
 			return nil, err
 		}
-		log, err := a.cfg.Store.Create(ctx, h)
+		cfg, log, err := a.make(ctx, h, params)
 		if err != nil {
-			release(cfg)
-			return nil, failed("making the session's log", fmt.Errorf("%w: free the disk or fix the permissions of the state directory", err))
+			return nil, err
 		}
 		l, err := a.open(cfg, log, session.NewState(h), "startup")
 		if err != nil {
@@ -95,21 +94,58 @@ func (l *live) settled() {
 	}
 }
 
+// make makes a new session's log beside its configuration, since both wait for the
+// disk. Nothing is left of either when one cannot be made.
+func (a *Agent) make(ctx context.Context, h session.Header, params *SessionParams) (loop.Config, session.Log, error) {
+	type made struct {
+		log session.Log
+		err error
+	}
+	logs := make(chan made, 1)
+	go func() { // received below
+		log, err := a.cfg.Store.Create(ctx, h)
+		logs <- made{log, err}
+	}()
+	cfg, err := a.cfg.Builder.Session(ctx, params)
+	m := <-logs
+	switch {
+	case err == nil && m.err == nil:
+		return cfg, m.log, nil
+	case err == nil:
+		release(cfg)
+		err = failed("making the session's log", fmt.Errorf("%w: free the disk or fix the permissions of the state directory", m.err))
+	case m.err == nil:
+		if derr := errors.Join(m.log.Close(), a.cfg.Catalog.Delete(context.WithoutCancel(ctx), h.ID)); derr != nil {
+			a.cfg.Log.Warn("the log of a session that was not made stays", "session", h.ID, "error", derr)
+		}
+	}
+	return loop.Config{}, nil, err
+}
+
 // build checks what a client asked for and makes the session's configuration.
 func (a *Agent) build(ctx context.Context, h session.Header, su setup) (loop.Config, error) {
-	if err := a.signedIn(); err != nil {
+	params, err := a.check(h, su)
+	if err != nil {
 		return loop.Config{}, err
+	}
+	return a.cfg.Builder.Session(ctx, params)
+}
+
+// check checks what a client asked for and says it in the agent's terms.
+func (a *Agent) check(h session.Header, su setup) (*SessionParams, error) {
+	if err := a.signedIn(); err != nil {
+		return nil, err
 	}
 	h.Cwd, h.AdditionalDirectories = su.cwd, su.dirs
 	params, err := a.params(h)
 	if err != nil {
-		return loop.Config{}, err
+		return nil, err
 	}
 	if params.System, params.OverrideSystem, err = systemPrompt(su.system); err != nil {
-		return loop.Config{}, err
+		return nil, err
 	}
 	if params.Servers, err = servers(su.servers); err != nil {
-		return loop.Config{}, err
+		return nil, err
 	}
 	cl := &client{agent: a, id: h.ID}
 	if params.Client.FS.ReadTextFile {
@@ -127,7 +163,7 @@ func (a *Agent) build(ctx context.Context, h session.Header, su setup) (loop.Con
 	if e := params.Client.Elicitation; e != nil && (e.Form != nil || e.URL != nil) {
 		params.Elicit = clientElicitor{cl, e.Form != nil, e.URL != nil}
 	}
-	return a.cfg.Builder.Session(ctx, params)
+	return params, nil
 }
 
 // systemPrompt reads a client's system prompt: text blocks, appended to the

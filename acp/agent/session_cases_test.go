@@ -500,28 +500,6 @@ func TestLoadShowsTheCommand(t *testing.T) {
 	})
 }
 
-// A session whose log cannot be made holds nothing afterwards: the servers that
-// were started for it end.
-func TestUnmadeSessionHoldsNothing(t *testing.T) {
-	bubble(t, options{config: func(c *agent.Config) { c.Store = unmade{c.Store} }}, func(r *rig) {
-		e := r.refused(acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: r.dir, McpServers: []acp.McpServer{}}, -32603)
-		if !strings.Contains(e.Message, "no room on the disk: free the disk") {
-			t.Errorf("the error says %q", e.Message)
-		}
-		if len(r.build.params) != 1 || r.build.closed != 1 {
-			t.Errorf("%d sessions were built, %d closed", len(r.build.params), r.build.closed)
-		}
-	})
-}
-
-// unmade is a store in which no log can be made.
-type unmade struct{ session.Store }
-
-// Create implements session.Store.
-func (unmade) Create(context.Context, session.Header) (session.Log, error) {
-	return nil, errors.New("no room on the disk")
-}
-
 // A session/new that is taken back while it is served leaves nothing behind, neither
 // a session that nobody knows of nor its log: it is answered with that session, or
 // there is none.

@@ -84,7 +84,7 @@ func (w *wiring) agentConfig() agent.Config {
 		Context: w.ctx, Store: w, Catalog: w, Builder: w, Models: w.models.known,
 		CommandDirs: w.commandDirs, DescribeHooks: w.describeHooks, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
 		AuthMethods: authMethods(), Authenticate: w.authenticate,
-		Ready: w.cfg.Conceal, NewID: newID, Now: time.Now, Log: w.log,
+		SignedIn: w.signedIn, Ready: w.cfg.Conceal, NewID: newID, Now: time.Now, Log: w.log,
 	}
 	if w.cfg.Fork {
 		c.Fork = w.read
@@ -208,11 +208,25 @@ func (w *wiring) files(p *agent.SessionParams) tool.Files {
 	return file.Guard(p.Read, p.Write, disk)
 }
 
-// Session implements agent.Builder.
-func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config, error) {
+// ref is the model of new sessions.
+func (w *wiring) ref() (string, error) {
 	ref, err := w.models.defaultRef()
 	if err != nil {
-		return loop.Config{}, acp.AuthRequired(err.Error())
+		return "", acp.AuthRequired(err.Error())
+	}
+	return ref, nil
+}
+
+func (w *wiring) signedIn() error {
+	_, err := w.ref()
+	return err
+}
+
+// Session implements agent.Builder.
+func (w *wiring) Session(_ context.Context, p *agent.SessionParams) (loop.Config, error) {
+	ref, err := w.ref()
+	if err != nil {
+		return loop.Config{}, err
 	}
 	sh := shell.New(shell.Options{Timeout: w.cfg.Limits.ToolTimeout})
 	tools, err := newTools(sh, p.Forms != nil)
