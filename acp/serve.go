@@ -4,10 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"runtime/debug"
-	"strconv"
 	"sync"
 	"time"
 
@@ -171,13 +171,9 @@ func (l *link) ReadObject(v any) error {
 			l.idMu.Lock()
 			l.private[l.lastPrivate] = l.in.ID
 			l.idMu.Unlock()
-			bones = strconv.AppendUint(append(bones, `,"id":`...), l.lastPrivate, 10)
+			bones = fmt.Appendf(bones, `,"id":%d`, l.lastPrivate)
 		}
-		bones = append(bones, '}')
-		if u, ok := v.(json.Unmarshaler); ok { // as jsonrpc2's is: no need to check the bones twice
-			return u.UnmarshalJSON(bones)
-		}
-		return json.Unmarshal(bones, v)
+		return json.Unmarshal(append(bones, '}'), v)
 	}
 }
 

@@ -215,6 +215,15 @@ type (
 		Content string   `json:"content"`
 		Matches int      `json:"matches"`
 	}
+	// FetchResponse is web_fetch's. Bytes are those of the page, Content what the model
+	// gets of it.
+	FetchResponse struct {
+		URL        string `json:"url"`
+		Status     int    `json:"status"`
+		Bytes      int    `json:"bytes"`
+		Content    string `json:"content"`
+		DurationMs int64  `json:"durationMs"`
+	}
 	// TodoResponse is todo_write's.
 	TodoResponse struct {
 		Old json.RawMessage `json:"oldTodos"`

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// log normalises a session log. It drops seq and ts, which the line's place
-// says better (so does the line's number where another line names a seq), joins streamed deltas into the packed form with their token
-// borders kept, and leaves the system prompt and the tool schemas to the
-// scenarios that pin them.
+// log normalises a session log. It drops seq and ts, which the line's place says
+// better (so does the line's number where another line names a seq), joins streamed
+// deltas into the packed form with their token borders kept, and leaves the system
+// prompt and the tool schemas to the scenarios that pin them.
 func (n *normaliser) log(lines []record) []record {
 	lines = n.repack(lines)
 	places := map[string]string{}

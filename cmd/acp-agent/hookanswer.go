@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"acp-agent/hooks"
-	"acp-agent/loop/tool/web"
 )
 
 // answerOf is the structured answer that the tool would give in a session, for
@@ -56,7 +55,7 @@ func answerOf(name string, input json.RawMessage, output string, code int, dir s
 	case "todo_write":
 		v = hooks.TodoResponse{New: in.Todos}
 	case "web_fetch":
-		v = web.Response{Bytes: len(output), Code: 200, CodeText: "OK", Result: output, URL: in.URL}
+		v = hooks.FetchResponse{URL: in.URL, Status: 200, Bytes: len(output), Content: output}
 	default:
 		return nil
 	}

@@ -457,6 +457,11 @@ func replacement(native string, raw json.RawMessage) (string, bool) {
 			return "", false
 		}
 		return strings.Join(names, "\n"), true
+	case "web_fetch":
+		if json.Unmarshal(raw, &m) != nil {
+			return "", false
+		}
+		return str("result")
 	case "write", "edit", "todo_write":
 		if json.Unmarshal(raw, &m) != nil || m == nil {
 			return "", false

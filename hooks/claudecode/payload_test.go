@@ -130,6 +130,7 @@ func toolPayloads(add func(name string, ev hooks.Event, change func(*hooks.Call)
 	add("PostToolUse grep", hooks.PostToolUse, tool("grep", `{"pattern":"x"}`, response(hooks.GrepResponse{Files: []string{"/a"}, Content: "1: x\n", Matches: 1})))
 	add("PostToolUse todo", hooks.PostToolUse, tool("todo_write", `{"todos":[]}`, response(hooks.TodoResponse{New: json.RawMessage(`[{"content":"do","status":"pending"}]`)})))
 	add("PostToolUse mcp", hooks.PostToolUse, tool("mcp__fs__read", `{}`, func(t *hooks.Tool) { t.Response = json.RawMessage(`{"content":[{"type":"text","text":"x"}]}`) }))
+	add("PostToolUse web_fetch", hooks.PostToolUse, tool("web_fetch", `{"url":"http://x"}`, response(hooks.FetchResponse{URL: "http://x", Status: 404, Bytes: 9, Content: "page", DurationMs: 7})))
 	add("PostToolUse other", hooks.PostToolUse, tool("web_fetch", `{"url":"http://x"}`, func(t *hooks.Tool) { t.Output = "page" }))
 	add("PostToolBatch", hooks.PostToolBatch, func(c *hooks.Call) {
 		c.Tools = []hooks.Tool{{Name: "bash", Input: json.RawMessage(`{"command":"a"}`), CallID: "1", Output: "x"}, {Name: "read", Input: json.RawMessage(`{"file_path":"f"}`), CallID: "2", Output: "y"}}

@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"acp-agent/hooks"
@@ -32,6 +33,8 @@ func ToolResponse(t *hooks.Tool, cwd string) json.RawMessage {
 		out, ok = globResponse(t)
 	case "grep":
 		out, ok = grepResponse(t)
+	case "web_fetch":
+		out, ok = fetchResponse(t)
 	case "todo_write":
 		out, ok = todoResponse(t)
 	}
@@ -155,6 +158,21 @@ func globResponse(t *hooks.Tool) (json.RawMessage, bool) {
 	w.Int("numFiles", int64(len(r.Files)))
 	w.Value("filenames", nonNil(r.Files))
 	w.Bool("truncated", r.Truncated)
+	return w.Close(), true
+}
+
+func fetchResponse(t *hooks.Tool) (json.RawMessage, bool) {
+	var r hooks.FetchResponse
+	if !decodeResponse(t, &r) {
+		return nil, false
+	}
+	w := hooks.NewObject(nil)
+	w.Int("bytes", int64(r.Bytes))
+	w.Int("code", int64(r.Status))
+	w.Str("codeText", http.StatusText(r.Status))
+	w.Str("result", r.Content)
+	w.Int("durationMs", r.DurationMs)
+	w.Str("url", r.URL)
 	return w.Close(), true
 }
 

@@ -24,6 +24,7 @@ import (
 
 	"golang.org/x/net/idna"
 
+	"acp-agent/loop/model"
 	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
@@ -40,14 +41,13 @@ type fetchArgs struct {
 	URL string `json:"url" jsonschema:"example=https://example.com/page" jsonschema_description:"The address of the page, with http:// or https://."`
 }
 
-// Response is Claude Code's tool_response of WebFetch (sdk-tools.d.ts).
-type Response struct {
-	Bytes      int    `json:"bytes"`
-	Code       int    `json:"code"`
-	CodeText   string `json:"codeText"`
-	Result     string `json:"result"`
-	DurationMs int64  `json:"durationMs"`
+// fetchResponse is hooks.FetchResponse.
+type fetchResponse struct {
 	URL        string `json:"url"`
+	Status     int    `json:"status"`
+	Bytes      int    `json:"bytes"`
+	Content    string `json:"content"`
+	DurationMs int64  `json:"durationMs"`
 }
 
 //go:embed schemas/web_fetch.json
@@ -172,9 +172,8 @@ func (f *Fetch) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 	if err != nil {
 		return tool.Fail(f.unreached(ctx, u, err)), nil
 	}
-	out.Meta.Response, err = json.Marshal(Response{
-		Bytes: len(p.body), Code: res.StatusCode, CodeText: http.StatusText(res.StatusCode), Result: out.Content[0].Text,
-		DurationMs: f.now().Sub(began).Milliseconds(), URL: u.String(),
+	out.Meta.Response, err = json.Marshal(fetchResponse{
+		URL: u.String(), Status: res.StatusCode, Bytes: len(p.body), Content: out.Content[0].Text, DurationMs: f.now().Sub(began).Milliseconds(),
 	})
 	return out, err
 }
@@ -206,9 +205,6 @@ type page struct {
 	broken error // the connection ended within body
 }
 
-// images are the types that providers take.
-var images = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
-
 // result words the answer for the model; its first block is text. The error is ctx's.
 func (p *page) result(ctx context.Context, takesImages bool) (tool.Result, error) {
 	status := p.res.StatusCode
@@ -223,9 +219,9 @@ func (p *page) result(ctx context.Context, takesImages bool) (tool.Result, error
 	if err != nil {
 		kind, _, _ = mime.ParseMediaType(http.DetectContentType(p.body))
 	}
-	if status < 300 && images[kind] && takesImages && !p.cut && p.broken == nil {
-		res := tool.Text(fmt.Sprintf("[image, %s, %d bytes]", kind, len(p.body)))
-		res.Content = append(res.Content, session.Block{Type: session.BlockImage, MimeType: kind, Data: base64.StdEncoding.EncodeToString(p.body)})
+	if image := model.ImageFormat(p.body); status < 300 && image != "" && takesImages && !p.cut && p.broken == nil {
+		res := tool.Text(fmt.Sprintf("[image, %s, %d bytes]", image, len(p.body)))
+		res.Content = append(res.Content, session.Block{Type: session.BlockImage, MimeType: image, Data: base64.StdEncoding.EncodeToString(p.body)})
 		return res, nil
 	}
 	answered := fmt.Sprintf("%s answered %d %s", short(p.url), status, http.StatusText(status))

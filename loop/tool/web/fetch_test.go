@@ -160,7 +160,7 @@ func TestFetch(t *testing.T) {
 	}
 }
 
-// The answer for hooks has the vendor's shape.
+// The answer for hooks is hooks.FetchResponse.
 func TestResponse(t *testing.T) {
 	base := site(t, map[string]http.HandlerFunc{"/x": serve("text/plain", "hello")})
 	var got map[string]any
@@ -171,7 +171,7 @@ func TestResponse(t *testing.T) {
 		t.Errorf("durationMs is %v", got["durationMs"])
 	}
 	delete(got, "durationMs")
-	want := map[string]any{"bytes": 5.0, "code": 200.0, "codeText": "OK", "result": "hello", "url": base + "/x"}
+	want := map[string]any{"bytes": 5.0, "status": 200.0, "content": "hello", "url": base + "/x"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
