@@ -15,6 +15,10 @@ import (
 	"acp-agent/acp/stdio"
 )
 
+// mostDone is how many requests a client that reads nothing gets done: as many as run at once (128) may
+// find room before any has taken it, as many follow them, and some answers fit into the room.
+const mostDone = 2*128 + 8
+
 // flooded is an echo agent behind a client that writes and does not read.
 type flooded struct {
 	*echoAgent
@@ -100,7 +104,7 @@ func TestRequestsWaitForAClientThatDoesNotRead(t *testing.T) {
 	const requests = 2000
 	synctest.Test(t, func(t *testing.T) {
 		a := flood(t, t.Context(), requests)
-		if n := a.listed.Load(); n > 200 {
+		if n := a.listed.Load(); n > mostDone {
 			t.Errorf("%d requests were done for a client that reads nothing", n)
 		}
 		// Behind all of them: a prompt and its cancel, a cancel of what runs, and an answer.
@@ -111,7 +115,7 @@ func TestRequestsWaitForAClientThatDoesNotRead(t *testing.T) {
 		a.write(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s2"}}`)
 		a.write(`{"jsonrpc":"2.0","id":1,"result":{"outcome":{"outcome":"selected","optionId":"y"}}}`)
 		synctest.Wait()
-		if n := a.listed.Load(); n > 200 {
+		if n := a.listed.Load(); n > mostDone {
 			t.Errorf("%d requests were done for a client that reads nothing", n)
 		}
 		if a.conn.Serving() > 200 {
@@ -150,7 +154,7 @@ func TestWaitingRequestsAreRefusedAtTheEnd(t *testing.T) {
 				refused++
 			}
 		}
-		if done := int(a.listed.Load()); refused < requests-done || done > 200 {
+		if done := int(a.listed.Load()); refused < requests-done || done > mostDone {
 			t.Errorf("%d requests were refused, %d done", refused, done)
 		}
 	})

@@ -236,7 +236,9 @@ func (l *link) notification(m *Message) {
 
 // request admits a request and starts it; intake.mu is held.
 func (l *link) request(m arrival) {
-	if !l.enter() {
+	// The context ends before Serve has seen it, and with it the wait for room: what
+	// waits is not to run for that.
+	if l.ctx.Err() != nil || !l.enter() {
 		l.reply(m, nil, InternalError("the agent is shutting down"))
 		return
 	}
