@@ -9,8 +9,9 @@
 // steps: how many times to ask for the tool `read` of file before the text.
 //
 // It keeps no state, so that sessions may run at once, and it does not parse the
-// request: the directive and the tool results behind it are found by searching
-// the bytes, so that the time of a large request is the agent's and not ours.
+// request: the directive and the last tool result behind it are found by searching
+// the bytes from their end, so that the time of a large request is the agent's and
+// not ours.
 package main
 
 import (
@@ -34,11 +35,36 @@ type script struct {
 	file           string
 }
 
-var toolResult = []byte(`"role":"tool"`)
+var (
+	directive = []byte("[[n=")
+	answered  = []byte(`"tool_call_id":"call_`)
+)
+
+// lastIndex is bytes.LastIndex, which reads byte by byte: a fifth of what a tool step
+// took was its way through 115 KB.
+func lastIndex(b, sep []byte) int {
+	const window = 4 << 10
+	for end := len(b); end >= len(sep); {
+		start := max(0, end-window)
+		found := -1
+		for at := start; ; at = found + 1 {
+			i := bytes.Index(b[at:end], sep)
+			if i < 0 {
+				break
+			}
+			found = at + i
+		}
+		if found >= 0 || start == 0 {
+			return found
+		}
+		end = start + len(sep) - 1
+	}
+	return -1
+}
 
 func parse(body []byte) (s script) {
 	s = script{n: 1}
-	i := bytes.LastIndex(body, []byte("[[n="))
+	i := lastIndex(body, directive)
 	if i < 0 {
 		return s
 	}
@@ -61,7 +87,11 @@ func parse(body []byte) (s script) {
 		}
 	}
 	if s.steps > 0 {
-		s.done = bytes.Count(rest[j:], toolResult)
+		if at := lastIndex(rest[j:], answered); at >= 0 {
+			id, _, _ := bytes.Cut(rest[j+at+len(answered):], []byte{'"'})
+			n, _ := strconv.Atoi(string(id))
+			s.done = n + 1
+		}
 	}
 	return s
 }
