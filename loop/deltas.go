@@ -86,6 +86,7 @@ func (d *deltas) run(ctx context.Context, chunks iter.Seq2[session.Chunk, error]
 			d.s.cfg.Observer.Delta(ctx, messageID, &shown)
 		}
 		d.put(c)
+		d.s.cfg.Precedence.giveWay(ctx)
 	}
 	return nil
 }

@@ -101,6 +101,9 @@ type Reloaded struct {
 // are required.
 type Config struct {
 	Models Models
+	// Precedence is shared by the sessions whose turns give way to each other's ends;
+	// without it (nil) there are no others.
+	Precedence *Precedence
 	// Mode is the permission mode while the log does not set one; empty is
 	// permission.ModeDefault.
 	Mode string
@@ -241,6 +244,9 @@ func (m *modeBox) get() string  { m.mu.Lock(); defer m.mu.Unlock(); return m.v }
 // startup, resume, clear or compact; they are started at once and awaited by
 // the first prompt.
 func New(cfg Config, log session.Log, state *session.State, source string) (*Session, error) {
+	if cfg.Precedence == nil {
+		cfg.Precedence = new(Precedence)
+	}
 	s := &Session{
 		cfg: cfg, log: log, state: state, seen: tool.NewSeen(),
 		owner: make(chan struct{}, 1), loan: newLoan(), closing: make(chan struct{}),

@@ -140,6 +140,7 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 	if err != nil {
 		return err
 	}
+	t.giveWay()
 	messageID := s.cfg.NewID()
 	sent := &session.RequestSent{Turn: st.Number, Step: st.Step, Attempt: attempt, Digest: digest, MessageID: messageID}
 	if err := s.append(sent); err != nil {
@@ -159,6 +160,7 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 	if err := t.modelHooks(hooks.PreModelRequest, messageID, attempt, nil); err != nil {
 		return err
 	}
+	t.giveWay()
 	serr := t.stream(client, req, messageID)
 	if s.failed != nil {
 		return s.failed
@@ -172,6 +174,7 @@ func (t *turn) attempt(client model.Client, info model.Info, attempt int) error 
 	if t.ctx.Err() != nil {
 		return nil
 	}
+	t.giveWay()
 	return t.commitAnswer(messageID, info)
 }
 

@@ -29,6 +29,8 @@ type turn struct {
 	contexts []session.Data
 	// compactedStep is the step that was compacted for: once is enough.
 	compactedStep int
+	// ended gives up the precedence that a cancel gave the turn; s.mu guards it.
+	ended func()
 }
 
 type steer struct {
@@ -143,6 +145,13 @@ func (sl *Slot) Release() {
 func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, error) {
 	s := t.s
 	defer t.cancel(nil)
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if t.ended != nil {
+			t.ended()
+		}
+	}()
 	select {
 	case s.owner <- struct{}{}:
 	case <-s.closing: // Close came between the admission and here
@@ -160,6 +169,7 @@ func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, err
 		<-s.owner
 	}()
 	s.loan.waited = true // for this prompt
+	t.giveWay()
 	return fn()
 }
 
@@ -167,8 +177,11 @@ func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, err
 func (s *Session) Cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.turn != nil {
-		s.turn.cancel(errCancelled)
+	if t := s.turn; t != nil {
+		if t.ended == nil {
+			t.ended = s.cfg.Precedence.claim()
+		}
+		t.cancel(errCancelled)
 	}
 }
 
@@ -242,6 +255,7 @@ func (t *turn) end(number int, reason session.EndReason, cause error) (session.E
 		return reason, err
 	}
 	t.endHooks(reason)
+	t.giveWay()
 	if err := s.append(&session.TurnEnd{Turn: number, Reason: reason}); err != nil {
 		return reason, err
 	}
@@ -263,6 +277,7 @@ func (t *turn) drive(content []session.Block, src session.Source) (session.EndRe
 		if t.ctx.Err() != nil {
 			return session.EndReason{Kind: session.EndCancelled}, nil
 		}
+		t.giveWay()
 		action, kind := Next(t.s.state, t.s.cfg.Limits)
 		if action == CallModel || action == AtStop {
 			if err := t.refresh(); err != nil {
@@ -338,6 +353,7 @@ func (t *turn) prepare() (*session.EndReason, error) {
 		return nil, nil // done for this turn
 	}
 	t.promptID = s.cfg.NewID()
+	t.giveWay()
 	if err := t.refresh(); err != nil {
 		return nil, err
 	}
@@ -357,6 +373,7 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 	if err := t.joinServers(); err != nil {
 		return nil, err
 	}
+	t.giveWay()
 	out, err := t.fire(&hooks.Call{Event: hooks.UserPromptSubmit, Prompt: promptText(content), Typed: t.typed})
 	if err != nil {
 		return nil, err
@@ -373,6 +390,7 @@ func (t *turn) submit(content []session.Block, src session.Source) (*session.End
 		}
 		return &session.EndReason{Kind: session.EndBlocked, Message: blockText(out)}, nil
 	}
+	t.giveWay()
 	data, err := t.initialInstructions()
 	if err != nil {
 		return nil, err

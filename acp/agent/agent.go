@@ -113,6 +113,8 @@ type Agent struct {
 	// guards it.
 	loading map[string]int
 	ctx     context.Context
+	// precedence is what the sessions' turns give each other.
+	precedence loop.Precedence
 }
 
 // keyedQueue has those who ask for a key take turns, in the order in which they
@@ -362,7 +364,7 @@ func (a *Agent) params(h session.Header) (*SessionParams, error) {
 // open makes a log's session live on this connection.
 func (a *Agent) open(cfg loop.Config, log session.Log, st *session.State, source string) (*live, error) {
 	v := newView(a, &cfg, st)
-	cfg.Observer, cfg.Asker = v, v
+	cfg.Observer, cfg.Asker, cfg.Precedence = v, v, &a.precedence
 	s, err := loop.New(cfg, log, st, source)
 	if err != nil {
 		_ = log.Close()

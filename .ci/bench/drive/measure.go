@@ -28,6 +28,15 @@ func (s samples) half(agent spec, figure string) string {
 	return num(v[len(v)/4]) + " to " + num(v[3*(len(v)-1)/4])
 }
 
+// tenth is what nine of ten do not pass.
+func (s samples) tenth(agent spec, figure string) float64 {
+	v := slices.Sorted(slices.Values(s[agent.name+" "+figure]))
+	if len(v) == 0 {
+		return 0
+	}
+	return v[(len(v)*9-1)/10]
+}
+
 // inTurn runs fn for each agent, one after another, again and again: what the
 // machine does meanwhile hits all alike. The first round is not counted.
 func inTurn(n int, agents []spec, fn func(s spec, count bool) error) error {

@@ -60,9 +60,10 @@ func (b *bench) idleRun(total int, plot *series) (kb float64, err error) {
 }
 
 // many makes 50 sessions at once, then prompts all of them at once, and cancels
-// one more meanwhile.
+// some more meanwhile, one after another.
 func (b *bench) many() error {
 	const sessions, n = 50, 200
+	const slow, apart = 4, 15 * time.Millisecond
 	got := samples{}
 	err := inTurn(*runs, []spec{b.echo, b.product}, func(s spec, count bool) error {
 		p, err := launch(s, b.mock)
@@ -73,35 +74,53 @@ func (b *bench) many() error {
 		if _, err := p.initialize(); err != nil {
 			return err
 		}
-		ids, made, err := b.openAll(p, sessions+1)
+		ids, made, err := b.openAll(p, sessions)
 		if err != nil {
 			return err
 		}
-		first := p.mark()
-		slow, _ := p.send("session/prompt", promptParams(ids[sessions], "[[n=100000 delay=1ms]]"))
-		<-first
+		more, _, err := b.openAll(p, slow)
+		if err != nil {
+			return err
+		}
+		var ends []chan answer
+		for _, id := range more {
+			first := p.mark()
+			ch, _ := p.send("session/prompt", promptParams(id, "[[n=100000 delay=1ms]]"))
+			ends = append(ends, ch)
+			<-first
+		}
 		at := time.Now()
 		var chs []chan answer
-		for _, id := range ids[:sessions] {
+		for _, id := range ids {
 			ch, _ := p.send("session/prompt", promptParams(id, fmt.Sprintf("[[n=%d]]", n)))
 			chs = append(chs, ch)
 		}
-		cancelled := time.Now()
-		fmt.Fprintf(p.in, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"%s"}}`+"\n", ids[sessions])
-		a, err := p.await(slow)
-		if err != nil {
-			return err
+		var sent []time.Time
+		for i, id := range more {
+			time.Sleep(time.Until(at.Add(time.Duration(i) * apart)))
+			sent = append(sent, time.Now())
+			fmt.Fprintf(p.in, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"%s"}}`+"\n", id)
 		}
-		cancel := a.at.Sub(cancelled)
-		for _, ch := range chs {
-			if a, err = p.await(ch); err != nil {
+		for i, ch := range ends {
+			a, err := p.await(ch)
+			if err != nil {
 				return err
 			}
+			if count {
+				got.add(s.name, "cancel", ms(a.at.Sub(sent[i])))
+			}
+		}
+		var all time.Duration
+		for _, ch := range chs {
+			a, err := p.await(ch)
+			if err != nil {
+				return err
+			}
+			all = max(all, a.at.Sub(at))
 		}
 		if count {
 			got.add(s.name, "made", ms(made))
-			got.add(s.name, "all", ms(a.at.Sub(at)))
-			got.add(s.name, "cancel", ms(cancel))
+			got.add(s.name, "all", ms(all))
 			got.add(s.name, "peak", memoryOf(p.cmd.Process.Pid).peak)
 		}
 		return nil
@@ -116,7 +135,10 @@ func (b *bench) many() error {
 	v = got.of(b.product, "peak")
 	b.add(row{name: "… peak memory", value: v, floor: got.of(b.echo, "peak"), unit: "MB", budget: "≤ 60 MB", met: v <= 60})
 	v = got.of(b.product, "cancel")
-	b.add(row{name: "… a cancel answered meanwhile", value: v, floor: got.of(b.echo, "cancel"), unit: "ms", budget: "≤ 50 ms", met: v <= 50})
+	b.add(row{
+		name: "… a cancel answered meanwhile", value: v, floor: got.of(b.echo, "cancel"), unit: "ms", budget: "≤ 50 ms", met: v <= 50,
+		note: "nine of ten within " + num(got.tenth(b.product, "cancel")) + " ms, floor's " + num(got.tenth(b.echo, "cancel")),
+	})
 	return nil
 }
 
