@@ -15,6 +15,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"acp-agent/cmd/acp-agent/internal/config"
 )
@@ -31,6 +32,7 @@ func run(args []string) int {
 	surviveBrokenPipes()
 	ctx, stop := signal.NotifyContext(context.Background(), endSignals()...)
 	defer stop()
+	context.AfterFunc(ctx, func() { time.AfterFunc(untilSecond, stop) })
 
 	cmd, err := parse(args, stdout, os.Stderr)
 	if err != nil {
@@ -42,6 +44,13 @@ func run(args []string) int {
 	a := &app{flags: cmd.flags, env: config.OSEnv(), stdin: os.Stdin, stdout: stdout, stderr: os.Stderr}
 	return report(os.Stderr, cmd.run(ctx, a))
 }
+
+// untilSecond is how long after the first signal another one ends the process at
+// once, as it would any program: what waits where no context reaches, such as a write
+// that nobody reads or a file on a dead network, is not waited for. Not sooner: some
+// starters (npx, systemd) send two at once, and an end in order takes up to
+// acp.DefaultGrace.
+const untilSecond = 2 * time.Second
 
 // endSignals are those that end the process in order. A hangup, the end of the
 // terminal or of the ssh session, is one of them unless nohup said otherwise.

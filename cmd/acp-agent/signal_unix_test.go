@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -10,8 +11,10 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"acp-agent/acp"
 	"acp-agent/acp/acptest"
@@ -57,6 +60,48 @@ func TestSignalsCloseTheRunningTurn(t *testing.T) {
 				t.Errorf("the log has %d turns, open %+v", got.State.Turns, got.State.Turn)
 			}
 		})
+	}
+}
+
+// A command that waits where no context reaches, here for a reader of its output, is
+// ended by a later signal.
+func TestLaterSignalEndsWhatHangs(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	home := t.TempDir()
+	many := strings.TrimSuffix(strings.Repeat(`{"type":"command","command":"true"},`, 5000), ",")
+	file := filepath.Join(home, "settings.json")
+	if err := os.WriteFile(file, []byte(`{"hooks":{"Stop":[{"hooks":[`+many+`]}]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("acp-agent", "hooks", "list", "--claude-hooks", file)
+	cmd.Stdout, cmd.Stderr = w, t.Output()
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	if _, err := io.ReadFull(r, make([]byte, 1)); err != nil { // it writes, and will soon wait
+		t.Fatal(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- cmd.Wait() }() // received below
+	for {
+		// It may have gone meanwhile.
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		select {
+		case err := <-gone:
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
+				t.Errorf("ended with %v, want SIGTERM's end", err)
+			}
+			return
+		case <-time.After(100 * time.Millisecond):
+		}
 	}
 }
 
