@@ -15,9 +15,12 @@ import (
 )
 
 // start runs a prompt beside the test and returns the channel of its end.
-func (r *rig) start() <-chan session.EndReason {
+func (r *rig) start() <-chan session.EndReason { return r.startIn(context.Background()) }
+
+// startIn does so in ctx.
+func (r *rig) startIn(ctx context.Context) <-chan session.EndReason {
 	done := make(chan session.EndReason, 1)
-	slot, err := r.Admit(context.Background())
+	slot, err := r.Admit(ctx)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -56,8 +56,18 @@ func TestPrecedence(t *testing.T) {
 	})
 }
 
-// A turn that streams gives way to the end of one that is cancelled, and only then.
+// A turn that streams gives way to the end of one that is cancelled, and only then:
+// by session/cancel, or by the end of the prompt's own context.
 func TestStreamGivesWay(t *testing.T) {
+	t.Run("cancel", func(t *testing.T) {
+		testGivesWay(t, func(s *rig, _ context.CancelFunc) { s.Cancel() })
+	})
+	t.Run("context", func(t *testing.T) {
+		testGivesWay(t, func(_ *rig, end context.CancelFunc) { end() })
+	})
+}
+
+func testGivesWay(t *testing.T, cancel func(*rig, context.CancelFunc)) {
 	synctest.Test(t, func(t *testing.T) {
 		var deltas atomic.Int64
 		busy := newRig(t, nil, func(ctx context.Context, _ *model.Request, yield func(session.Chunk, error) bool) {
@@ -77,7 +87,9 @@ func TestStreamGivesWay(t *testing.T) {
 			return tool.Text("dead")
 		}}}, calls(call("c1", "stuck", "{}")))
 		stuck.cfg.Precedence = busy.cfg.Precedence
-		stuckEnd := stuck.start()
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		stuckEnd := stuck.startIn(ctx)
 		synctest.Wait()
 		busyEnd := busy.start()
 		<-time.After(10*time.Millisecond + 1)
@@ -86,7 +98,7 @@ func TestStreamGivesWay(t *testing.T) {
 			t.Fatalf("%d deltas in 10 ms", at)
 		}
 
-		stuck.Cancel()
+		cancel(stuck, end)
 		<-time.After(10 * time.Millisecond)
 		if deltas.Load() > at+1 {
 			t.Errorf("%d deltas while a cancelled turn is ending", deltas.Load()-at)

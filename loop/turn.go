@@ -31,6 +31,9 @@ type turn struct {
 	compactedStep int
 	// ended gives up the precedence that a cancel gave the turn; s.mu guards it.
 	ended func()
+	// unwatch stops looking for the end of the prompt's own context, which is a
+	// cancel, too ($/cancel_request).
+	unwatch func() bool
 }
 
 type steer struct {
@@ -56,8 +59,10 @@ func (s *Session) Admit(ctx context.Context) (*Slot, error) {
 	}
 	s.stopWaiting()
 	tctx, cancel := context.WithCancelCause(ctx)
-	s.turn = &turn{s: s, ctx: tctx, cancel: cancel, id: s.cfg.NewID(), compactedStep: -1}
-	return &Slot{s.turn}, nil
+	t := &turn{s: s, ctx: tctx, cancel: cancel, id: s.cfg.NewID(), compactedStep: -1}
+	t.unwatch = context.AfterFunc(ctx, t.precede)
+	s.turn = t
+	return &Slot{t}, nil
 }
 
 // Prompt runs a turn on the prompt. The error is a *LogError, or the failure of
@@ -146,6 +151,7 @@ func (t *turn) own(fn func() (session.EndReason, error)) (session.EndReason, err
 	s := t.s
 	defer t.cancel(nil)
 	defer func() {
+		t.unwatch()
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if t.ended != nil {
@@ -178,10 +184,24 @@ func (s *Session) Cancel() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t := s.turn; t != nil {
-		if t.ended == nil {
-			t.ended = s.cfg.Precedence.claim()
-		}
+		t.claim()
 		t.cancel(errCancelled)
+	}
+}
+
+// precede is called when the prompt's context has ended.
+func (t *turn) precede() {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	if t.s.turn == t {
+		t.claim()
+	}
+}
+
+// claim has the turns of other sessions wait for the end of this one. s.mu is held.
+func (t *turn) claim() {
+	if t.ended == nil {
+		t.ended = t.s.cfg.Precedence.claim()
 	}
 }
 
