@@ -189,23 +189,23 @@ var promptLines = []line{
 			if first.Used != 0 || first.Size != 100_000 || first.Cost != nil {
 				t.Errorf("after the setup: %+v", first)
 			}
-			r.model.add(usage(session.Usage{InputTokens: 1000, OutputTokens: 500}, "a"), usage(session.Usage{InputTokens: 2000, OutputTokens: 500}, "b"))
+			r.model.add(usage(session.Usage{InputTokens: 1000, OutputTokens: 500}, "a"), usage(session.Usage{InputTokens: 300, OutputTokens: 50}, "b"))
 			r.say(id, "one", acp.StopReasonEndTurn)
 			one := last(r, id, func(u acp.SessionUpdate) *acp.UsageUpdate { return u.UsageUpdate })
 			r.say(id, "two", acp.StopReasonEndTurn)
 			two := last(r, id, func(u acp.SessionUpdate) *acp.UsageUpdate { return u.UsageUpdate })
-			if one.Used != 1500 || two.Used != 2500 || one.Cost.Amount != 0.002 || two.Cost.Amount != 0.005 || two.Cost.Currency != "USD" {
+			if one.Used != 1500 || two.Used != 350 || one.Cost.Amount != 0.002 || two.Cost.Amount != 0.0024 || two.Cost.Currency != "USD" {
 				t.Errorf("usage %+v %+v, %+v %+v", one, one.Cost, two, two.Cost)
 			}
 			r.set(id, "model", "test/small")
-			if u := last(r, id, func(u acp.SessionUpdate) *acp.UsageUpdate { return u.UsageUpdate }); u.Size != 8000 || u.Used != 2500 {
+			if u := last(r, id, func(u acp.SessionUpdate) *acp.UsageUpdate { return u.UsageUpdate }); u.Size != 8000 || u.Used != 350 {
 				t.Errorf("after a switch of the model: %+v", u)
 			}
 			r.close(id)
 			n := len(r.Frames())
 			r.load(id)
 			again := r.WaitFrame(r.t.Context(), n, func(f acptest.Frame) bool { return f.Update != nil && f.Update.Update.UsageUpdate != nil }).Update.Update.UsageUpdate
-			if again.Used != 2500 || again.Size != 8000 || again.Cost.Amount != 0.005 {
+			if again.Used != 350 || again.Size != 8000 || again.Cost.Amount != 0.0024 {
 				t.Errorf("after a load: %+v", again)
 			}
 		})

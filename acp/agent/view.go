@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -376,7 +377,8 @@ func (p *projection) usage(size int64) []acp.SessionUpdate {
 	if d != nil {
 		u.Used = uint64(max(0, d.Usage.Context()))
 		if d.Currency != "" {
-			u.Cost = &acp.Cost{Amount: d.Cost, Currency: d.Currency}
+			// A client shows what it gets: no 0.0024000000000000002.
+			u.Cost = &acp.Cost{Amount: math.Round(d.Cost*1e9) / 1e9, Currency: d.Currency}
 		}
 	}
 	return one(acp.SessionUpdate{UsageUpdate: u})
