@@ -186,13 +186,18 @@ type fakeTool struct {
 	name     string
 	readOnly bool
 	disk     bool
+	refused  string
 	run      func(ctx context.Context, env *tool.Env, input string) tool.Result
 }
 
 func (f *fakeTool) Spec() tool.Spec {
 	return tool.Spec{Name: f.name, Schema: json.RawMessage(`{"type":"object"}`), ReadOnly: f.readOnly || f.disk, Disk: f.disk, Kind: tool.KindOther}
 }
-func (f *fakeTool) View(*tool.Env, json.RawMessage) tool.View { return tool.View{Title: f.name} }
+
+func (f *fakeTool) View(*tool.Env, json.RawMessage) tool.View {
+	return tool.View{Title: f.name, Refused: f.refused}
+}
+
 func (f *fakeTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (tool.Result, error) {
 	return f.run(ctx, env, string(input)), nil
 }

@@ -371,6 +371,35 @@ func TestHookAllowAndRules(t *testing.T) {
 	}
 }
 
+// What cannot be done is not asked for; where nobody is asked, the tool
+// refuses by itself. Hooks hear the same.
+func TestNobodyIsAskedInVain(t *testing.T) {
+	for _, mode := range []string{permission.ModeDefault, permission.ModeBypass} {
+		synctest.Test(t, func(t *testing.T) {
+			edit := &fakeTool{name: "edit", refused: "not there", run: func(context.Context, *tool.Env, string) tool.Result { return tool.Fail("not there") }}
+			r := newRig(t, []tool.Tool{edit}, calls(call("a", "edit", `{}`)), text("ok"))
+			r.mode.set(mode)
+			r.watch.ask = func(context.Context, *Question) (string, error) {
+				t.Error("asked")
+				return "reject_once", nil
+			}
+			failed := 0
+			r.hooks.on[hooks.PostToolUse] = func(_ context.Context, c *hooks.Call) *hooks.Outcome {
+				if c.Tool.Failed && !c.Tool.NotRun && c.Tool.Output == "not there" {
+					failed++
+				}
+				return &hooks.Outcome{}
+			}
+			if _, err := r.prompt("go"); err != nil {
+				t.Fatal(err)
+			}
+			if got := r.last().Content[0].Content[0].Text; failed != 1 || got != "not there" {
+				t.Errorf("%s: %d failures heard, the model reads %q", mode, failed, got)
+			}
+		})
+	}
+}
+
 func TestAlwaysAnswersAreRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ran, asked := 0, 0

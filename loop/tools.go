@@ -346,6 +346,12 @@ func (t *turn) ask(j *job, reason string) error {
 		j.fail("cancelled", session.TextNotStarted)
 		return nil
 	}
+	if view.Refused != "" {
+		r := tool.Fail(view.Refused)
+		s.redact(&r)
+		j.result, j.started = &r, true // as if it had run, to hooks as well
+		return nil
+	}
 	q := &Question{
 		CallID: j.call.ID, Name: j.call.Name, Input: j.input, Reason: reason, Kind: j.spec.Kind,
 		View: view, Options: options(sug),

@@ -52,6 +52,10 @@ type View struct {
 	Locations []session.Location
 	// Diffs preview what an edit would do, for the permission question.
 	Diffs []session.Diff
+	// Refused is what Run would tell the model of a call that cannot be done at all,
+	// such as an edit of text that is not in the file: nobody need be asked whether
+	// it may.
+	Refused string
 }
 
 // Tool is one tool.

@@ -99,6 +99,18 @@ func planEdit(ctx context.Context, env *tool.Env, a editArgs) (plan, error) {
 	return p, nil
 }
 
+// refusal says why the edit is not done; unfit is why it does not fit the file.
+// What has not been read comes first: the model cannot mend an old_string for a
+// file that it has not seen, nor may it learn from the answer what is in one.
+func (p plan) refusal(ctx context.Context, env *tool.Env, unfit error) error {
+	if p.exists && len(p.data) > 0 {
+		if err := p.observed(ctx, env); err != nil {
+			return err
+		}
+	}
+	return unfit
+}
+
 func notFound(c current, t text, old string) error {
 	hint := "Read the file again and copy the text exactly, without line numbers."
 	if n := t.similar(old); n > 0 {
@@ -123,11 +135,14 @@ func (editTool) View(env *tool.Env, input json.RawMessage) tool.View {
 	defer cancel()
 	p, err := planEdit(ctx, env, a)
 	if p.place.Path == "" {
+		v.Refused = foreseen(ctx, err)
 		return v
 	}
 	v.Title = tool.Title("Edit " + p.place.Shown)
 	if err == nil {
 		v.Diffs = p.diffs(p.after)
+	} else {
+		v.Refused = foreseen(ctx, p.refusal(ctx, env, err))
 	}
 	v.Locations = changed(p.place.Path, v.Diffs)
 	return v
@@ -139,14 +154,7 @@ func (editTool) Run(ctx context.Context, env *tool.Env, input json.RawMessage) (
 		return tool.Fail(err.Error()), nil
 	}
 	p, err := planEdit(ctx, env, a)
-	// What has not been read comes before what does not fit: the model cannot
-	// mend an old_string for a file that it has not seen.
-	if p.exists && len(p.data) > 0 {
-		if err := p.observed(ctx, env); err != nil {
-			return tool.Fail(err.Error()), nil
-		}
-	}
-	if err != nil {
+	if err := p.refusal(ctx, env, err); err != nil {
 		return tool.Fail(err.Error()), nil
 	}
 	if err := p.put(ctx, env, p.after); err != nil {

@@ -103,6 +103,15 @@ func (r contextReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
+// foreseen is a refusal as View knows it: what may only be due to its own short
+// time is none.
+func foreseen(ctx context.Context, err error) string {
+	if err == nil || ctx.Err() != nil {
+		return ""
+	}
+	return err.Error()
+}
+
 // observed says whether the file may be changed: it was read, in this version.
 // The error is for the model and says what to do.
 func (c current) observed(ctx context.Context, env *tool.Env) error {

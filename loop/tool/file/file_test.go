@@ -64,6 +64,17 @@ func run(t testing.TB, env *tool.Env, tl tool.Tool, pairs ...any) (tool.Result, 
 	return r, tooltest.Text(r)
 }
 
+// refused runs a tool that must fail with this text. foreseen: its View says so.
+func refused(t testing.TB, env *tool.Env, tl tool.Tool, foreseen bool, want string, pairs ...any) {
+	t.Helper()
+	if v := tl.View(env, tooltest.Args(pairs...)); foreseen && v.Refused != want || !foreseen && v.Refused != "" {
+		t.Errorf("%s %v: its view says %q", tl.Spec().Name, pairs, v.Refused)
+	}
+	if r, got := run(t, env, tl, pairs...); !r.IsError || got != want {
+		t.Errorf("%s %v: got %q, want %q", tl.Spec().Name, pairs, got, want)
+	}
+}
+
 // ok runs a tool that must succeed.
 func ok(t testing.TB, env *tool.Env, tl tool.Tool, pairs ...any) (tool.Result, string) {
 	t.Helper()
@@ -228,17 +239,11 @@ func TestWrite(t *testing.T) {
 	}
 	ok(t, env, writeTool{}, "file_path", "empty.txt", "content", "no longer")
 	ok(t, env, writeTool{}, "file_path", "old.txt", "content", "old\n") // the same
-	if r, got = run(t, env, writeTool{}, "file_path", "bin", "content", "x"); !r.IsError || got != "bin exists and has not been read. Read it first, then try again." {
-		t.Errorf("got %q", got)
-	}
+	refused(t, env, writeTool{}, false, "bin exists and has not been read. Read it first, then try again.", "file_path", "bin", "content", "x")
 	ok(t, env, readTool{}, "file_path", "bin")
 	put(t, env, "bin", "a\x00c")
-	if r, got = run(t, env, writeTool{}, "file_path", "bin", "content", "x"); !r.IsError || got != "bin has changed since it was read. Read it again, then try again." {
-		t.Errorf("got %q", got)
-	}
-	if r, got = run(t, env, writeTool{}, "file_path", "a/b", "content", "x"); !r.IsError || got != "a/b is a directory." {
-		t.Errorf("got %q", got)
-	}
+	refused(t, env, writeTool{}, false, "bin has changed since it was read. Read it again, then try again.", "file_path", "bin", "content", "x")
+	refused(t, env, writeTool{}, true, "a/b is a directory.", "file_path", "a/b", "content", "x")
 }
 
 // Case G4: an overwrite is not shown as a creation.
@@ -290,9 +295,7 @@ func TestG4OverwriteShowsWhatIsLost(t *testing.T) {
 
 func TestEdit(t *testing.T) {
 	env := dir(t, map[string]string{"config.txt": "mode=DEBUG\nlevel=info"})
-	if r, got := run(t, env, editTool{}, "file_path", "config.txt", "old_string", "DEBUG", "new_string", "RELEASE"); !r.IsError || got != "config.txt exists and has not been read. Read it first, then try again." {
-		t.Errorf("got %q", got)
-	}
+	refused(t, env, editTool{}, false, "config.txt exists and has not been read. Read it first, then try again.", "file_path", "config.txt", "old_string", "DEBUG", "new_string", "RELEASE")
 	ok(t, env, readTool{}, "file_path", "config.txt")
 	r, got := ok(t, env, editTool{}, "file_path", "config.txt", "old_string", "DEBUG", "new_string", "RELEASE")
 	if got != "Updated config.txt (1 replacement)." || get(t, env, "config.txt") != "mode=RELEASE\nlevel=info" {
@@ -310,9 +313,8 @@ func TestEdit(t *testing.T) {
 	// It knows what it wrote, until something else writes.
 	ok(t, env, editTool{}, "file_path", "config.txt", "old_string", "info", "new_string", "warn")
 	put(t, env, "config.txt", "mode=OTHER\n")
-	if r, got := run(t, env, editTool{}, "file_path", "config.txt", "old_string", "warn", "new_string", "x"); !r.IsError || got != "config.txt has changed since it was read. Read it again, then try again." {
-		t.Errorf("got %q", got)
-	}
+	refused(t, env, editTool{}, false, "config.txt has changed since it was read. Read it again, then try again.", "file_path", "config.txt", "old_string", "OTHER", "new_string", "x")
+	refused(t, env, editTool{}, true, "config.txt has changed since it was read. Read it again, then try again.", "file_path", "config.txt", "old_string", "warn", "new_string", "x")
 }
 
 func TestEditFails(t *testing.T) {
@@ -334,9 +336,7 @@ func TestEditFails(t *testing.T) {
 		{[]any{"file_path", "g.go", "old_string", "a", "new_string", "x"}, "g.go does not exist. Did you mean f.go? To make a new file leave old_string empty."},
 		{[]any{"file_path", "d", "old_string", "a", "new_string", "x"}, "d is a directory."},
 	} {
-		if r, got := run(t, env, editTool{}, tt.args...); !r.IsError || got != tt.want {
-			t.Errorf("%v: got %q", tt.args, got)
-		}
+		refused(t, env, editTool{}, true, tt.want, tt.args...)
 	}
 	ok(t, env, editTool{}, "file_path", "f.go", "old_string", "return 1", "new_string", "return 2", "replace_all", true)
 	if got := get(t, env, "f.go"); strings.Count(got, "return 2") != 2 {

@@ -69,6 +69,7 @@ func (writeTool) View(env *tool.Env, input json.RawMessage) tool.View {
 	defer cancel()
 	c, err := load(ctx, env, a.FilePath)
 	if err != nil {
+		v.Refused = foreseen(ctx, err)
 		return v
 	}
 	v.Title = "Write " + c.place.Shown
