@@ -69,9 +69,11 @@ func readRest(head []byte, f io.Reader, size int64) ([]byte, error) {
 // the old one's mode and owner, and renamed over it: whoever reads sees the old
 // or the new content, never a part. A symlink stays and its target is replaced.
 // Where a rename would lose something that the old file has, more names (hard
-// links), an owner that we may not give away, a directory that we may not write
-// to, the file is written in place instead. A file that we may not write is
-// refused, although a rename would get round its mode.
+// links), an owner that we may not give away, or is refused, by a directory that
+// we may not write to, for a file that is mounted by itself (as containers do) or
+// that another program holds open (Windows), the file is written in place
+// instead. A file that we may not write is refused, although a rename would get
+// round its mode.
 func (d *DiskFiles) WriteFile(_ context.Context, path string, data []byte) error {
 	p, err := tool.Within(d.roots, path)
 	if err != nil {
@@ -117,10 +119,12 @@ func replace(r *os.Root, rel string, old fs.FileInfo, data []byte) error {
 	defer f.Close()
 	if links(old) == 1 {
 		temp, err := writeTemp(r, rel, old, data)
-		if err == nil {
-			return rename(r, temp, rel)
-		}
-		if !os.IsPermission(err) {
+		switch {
+		case err == nil:
+			if rename(r, temp, rel) == nil {
+				return nil
+			}
+		case !os.IsPermission(err):
 			return err
 		}
 	}
