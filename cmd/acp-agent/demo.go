@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
@@ -51,6 +53,9 @@ var demoRuns = []demoRun{
 
 // Run shows the main job on recorded model output.
 func (demoCmd) Run(ctx context.Context, a *app) error {
+	if _, err := exec.LookPath("bash"); err != nil && runtime.GOOS == "windows" {
+		return &config.Error{What: "demo: its hooks are shell scripts, and bash is not in PATH", Do: "install Git for Windows", Err: err}
+	}
 	p := &printer{w: a.stdout}
 	p.line("acp-agent is a coding agent that editors talk to over the Agent Client Protocol (ACP).")
 	p.line("It runs the hooks you already wrote for Claude Code and for Codex. Two real turns follow: the")
@@ -59,6 +64,10 @@ func (demoCmd) Run(ctx context.Context, a *app) error {
 	for i, r := range demoRuns {
 		p.line("")
 		p.line("%s", rule(fmt.Sprintf("%d. %s", i+1, r.title)))
+		if r.flag == "--codex-hooks" && runtime.GOOS == "windows" {
+			p.line("Not shown on Windows: hooks of Codex run in PowerShell there, and this one is a shell script.")
+			continue
+		}
 		switch err := a.demo(ctx, p, r); {
 		case p.err != nil:
 			return p.err // whoever reads has enough
