@@ -6,6 +6,16 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
+)
+
+// A connection of HTTP/2 that is silent for pingAfter is asked whether it lives, and
+// is dead when it does not answer within pingAnswer. Without that a connection that
+// died without a word, as while the machine slept, is used again for each attempt
+// until the operating system gives up on it, after a quarter of an hour.
+const (
+	pingAfter  = 20 * time.Second
+	pingAnswer = 10 * time.Second
 )
 
 // DefaultClient carries the requests to models where the configuration names no
@@ -20,6 +30,7 @@ var DefaultClient = sync.OnceValue(func() *http.Client {
 	t = t.Clone()
 	t.WriteBufferSize = oneWrite
 	t.MaxIdleConnsPerHost = 16
+	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingAnswer}
 	dial := t.DialContext
 	t.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		c, err := dial(ctx, network, addr)
