@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -386,6 +387,14 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	return 0
 }
 
+// certFile is said where Go reads it: elsewhere the system's own store is all.
+func certFile() string {
+	if runtime.GOOS == "windows" || runtime.GOOS == "darwin" {
+		return " on this machine"
+	}
+	return " or name it in SSL_CERT_FILE"
+}
+
 // TransportError words a failure below HTTP. It names the host and never the
 // address with its query or the key.
 func (e *Endpoint) TransportError(err error) *model.Error {
@@ -408,6 +417,9 @@ func (e *Endpoint) TransportError(err error) *model.Error {
 	var cv *tls.CertificateVerificationError
 	if errors.As(err, &ca) || errors.As(err, &hn) || errors.As(err, &ci) || errors.As(err, &cv) {
 		out.Retryable = false
+	}
+	if errors.As(err, &ca) {
+		out.Message = "cannot reach " + e.Host + ": " + e.Clean(err.Error()) + ": if a proxy of yours answers there, install its authority's certificate" + certFile()
 	}
 	var ne net.Error
 	if errors.As(err, &ne) && ne.Timeout() && !errors.Is(err, context.DeadlineExceeded) {

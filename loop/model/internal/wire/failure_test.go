@@ -1,7 +1,10 @@
 package wire
 
 import (
+	"io"
+	"log"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -110,5 +113,18 @@ func TestFailureWithoutKey(t *testing.T) {
 		if err.Kind != model.KindAuth || !strings.Contains(err.Message, "api_key_env of [providers.local]") || strings.Contains(err.Message, "login") {
 			t.Errorf("%d: %v", status, err)
 		}
+	}
+}
+
+// A proxy that looks into what is encrypted is the common cause, and a retry is none
+// of the cures.
+func TestUnknownAuthority(t *testing.T) {
+	s := httptest.NewTLSServer(http.NotFoundHandler())
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer s.Close()
+	_, err := DefaultClient().Get(s.URL)
+	e := &Endpoint{Name: "local", Host: "model.example", Now: time.Now}
+	if got := e.TransportError(err); got.Retryable || !strings.HasPrefix(got.Message, "cannot reach model.example: tls: failed to verify certificate") || !strings.Contains(got.Message, "authority's certificate") {
+		t.Errorf("%+v", got)
 	}
 }
