@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -124,7 +125,7 @@ func replace(r *os.Root, rel string, old fs.FileInfo, data []byte) error {
 			if rename(r, temp, rel) == nil {
 				return nil
 			}
-		case !os.IsPermission(err):
+		case !os.IsPermission(err) && !errors.As(err, new(keepError)):
 			return err
 		}
 	}
@@ -138,9 +139,14 @@ func replace(r *os.Root, rel string, old fs.FileInfo, data []byte) error {
 	return f.Sync()
 }
 
-// writeTemp writes data to a new file beside rel, as old is.
-func writeTemp(r *os.Root, rel string, old fs.FileInfo, data []byte) (name string, err error) {
-	name = filepath.Join(filepath.Dir(rel), ".acp-agent-"+rand.Text()+".tmp")
+// keepError says that a new file cannot be made what the old one is, as on a file
+// system that keeps no modes.
+type keepError struct{ error }
+
+// writeTemp writes data to a new file beside rel, as old is. What fails leaves
+// nothing behind.
+func writeTemp(r *os.Root, rel string, old fs.FileInfo, data []byte) (_ string, err error) {
+	name := filepath.Join(filepath.Dir(rel), ".acp-agent-"+rand.Text()+".tmp")
 	f, err := r.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return "", err
@@ -155,11 +161,11 @@ func writeTemp(r *os.Root, rel string, old fs.FileInfo, data []byte) (name strin
 	}()
 	if old != nil {
 		if err := keepOwner(f, old); err != nil {
-			return "", err
+			return "", keepError{err}
 		}
 		// After the owner: a change of owner clears set-id bits.
 		if err := f.Chmod(old.Mode()); err != nil {
-			return "", err
+			return "", keepError{err}
 		}
 	}
 	if _, err := f.Write(data); err != nil {
