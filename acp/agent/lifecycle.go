@@ -113,7 +113,7 @@ func (a *Agent) make(ctx context.Context, h session.Header, params *SessionParam
 		return cfg, m.log, nil
 	case err == nil:
 		release(cfg)
-		err = failed("making the session's log", fmt.Errorf("%w: free the disk or fix the permissions of the state directory", m.err))
+		err = failed("making the session's log", m.err)
 	case m.err == nil:
 		if derr := errors.Join(m.log.Close(), a.cfg.Catalog.Delete(context.WithoutCancel(ctx), h.ID)); derr != nil {
 			a.cfg.Log.Warn("the log of a session that was not made stays", "session", h.ID, "error", derr)

@@ -16,7 +16,7 @@ import (
 func TestUnmadeSessionHoldsNothing(t *testing.T) {
 	bubble(t, options{config: func(c *agent.Config) { c.Store = unmade{c.Store} }}, func(r *rig) {
 		e := r.refused(acp.MethodSessionNew, &acp.NewSessionRequest{Cwd: r.dir, McpServers: []acp.McpServer{}}, -32603)
-		if !strings.Contains(e.Message, "no room on the disk: free the disk") {
+		if !strings.Contains(e.Message, "making the session's log: no room on the disk") {
 			t.Errorf("the error says %q", e.Message)
 		}
 		if len(r.build.params) != 1 || r.build.closed != 1 {

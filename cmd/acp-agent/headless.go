@@ -170,7 +170,7 @@ func (w *wiring) start(ctx context.Context, cfg loop.Config, h session.Header, s
 			return nil, startError(err)
 		}
 	} else if log, err = w.Create(ctx, h); err != nil {
-		return nil, fmt.Errorf("making the session's log: %w: free the disk or fix the permissions of the state directory", err)
+		return nil, fmt.Errorf("making the session's log: %w", err)
 	}
 	s, err := loop.New(cfg, log, st, source)
 	if err != nil {

@@ -149,7 +149,11 @@ func (w *wiring) Create(ctx context.Context, h session.Header) (session.Log, err
 	if err != nil {
 		return nil, err
 	}
-	return s.Create(ctx, h)
+	log, err := s.Create(ctx, h)
+	if err != nil {
+		return nil, fmt.Errorf("%w: free the disk or fix the permissions of the state directory", err)
+	}
+	return log, nil
 }
 
 // Open implements session.Store.
