@@ -26,7 +26,7 @@ func TestStateDirectorySetRightWhileRunning(t *testing.T) {
 		}
 		req := &acp.NewSessionRequest{Cwd: t.TempDir()}
 		err := c.Call(ctx, acp.MethodSessionNew, req, nil)
-		if err == nil || !strings.Contains(err.Error(), blocked) || !strings.HasSuffix(err.Error(), "--state-dir or ACP_AGENT_STATE_DIR") {
+		if err == nil || !strings.Contains(err.Error(), blocked) || !strings.HasSuffix(err.Error(), "--state-dir or ACP_AGENT_STATE_DIR (code -32603)") {
 			t.Errorf("%s: got %v", name, err)
 		}
 		if err := os.Remove(blocked); err != nil {
