@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 )
 
 // webClient is the HTTP client of one connection. close ends all that it has under
@@ -26,6 +27,9 @@ func newWebClient(hard context.Context, cfg Server) (*webClient, error) {
 		return nil, errors.New("its URL is not an http or https one")
 	}
 	w := &webClient{url: u, header: cfg.Headers, base: http.DefaultTransport.(*http.Transport).Clone()}
+	// A stream of a server may be silent for hours; one that died without a word, as
+	// while the machine slept, would be waited for as long.
+	w.base.HTTP2 = &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 15 * time.Second}
 	w.client = &http.Client{Transport: w}
 	w.open, w.close = context.WithCancel(hard)
 	context.AfterFunc(w.open, w.base.CloseIdleConnections)
