@@ -199,3 +199,43 @@ func TestReadingStopsForAClientThatDoesNotRead(t *testing.T) {
 		a.answers(t, 200+requests+1)
 	})
 }
+
+// So are the errors for lines that are no requests, however they are wrong. No line is lost, and what
+// comes behind them is taken.
+func TestErrorsWaitForAClientThatDoesNotRead(t *testing.T) {
+	const blocks, lines = 60, 1000
+	for name, line := range map[string]string{"no JSON": "x", "a batch": "[1]", "hollow": `{"jsonrpc":"2.0","id":7}`} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				a := flood(t, t.Context(), 0)
+				block := strings.Repeat(line+"\n", lines)
+				var written atomic.Int64
+				go func() { // ends when all is written, or with the pipe
+					for range blocks {
+						_, _ = io.WriteString(a.in, block)
+						written.Add(1)
+					}
+					a.write(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"s2"}}`)
+				}()
+				synctest.Wait()
+				if n := written.Load(); n == 0 || n >= blocks*3/4 {
+					t.Errorf("%d of %d lines were read of a client that does not read", n*lines, blocks*lines)
+				}
+				errs, cancelled := 0, false
+				for r := bufio.NewReader(a.out); errs < blocks*lines || !cancelled; {
+					got, err := r.ReadString('\n')
+					if err != nil {
+						t.Fatalf("after %d errors: %v", errs, err)
+					}
+					if strings.Contains(got, `"error":`) {
+						errs++
+					}
+					cancelled = cancelled || strings.Contains(got, `"id":"wait","result":{"stopReason":"cancelled"}`)
+				}
+				if errs != blocks*lines {
+					t.Errorf("%d lines got %d errors", blocks*lines, errs)
+				}
+			})
+		})
+	}
+}

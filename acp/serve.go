@@ -156,11 +156,8 @@ func (l *link) ReadObject(v any) error {
 			<-l.release
 			return err
 		}
-		if l.in.Hollow() && !l.calling(l.in.ID) {
-			_ = l.Conn.stream.WriteObject(&Message{ID: l.in.ID, Error: noMember()}) // a write error shows at the next read
-			continue
-		}
-		if l.in.Method == "" {
+		// What is hollow and answers no call is a request without a method.
+		if l.in.Method == "" && (!l.in.Hollow() || l.calling(l.in.ID)) {
 			l.deliver(l.in)
 			continue
 		}
@@ -352,6 +349,9 @@ func (c *Conn) closeRequest(key string) {
 
 // admit registers a request, decodes it and has its handler admit it. With an error it is not registered.
 func (l *link) admit(ctx context.Context, m arrival, key string, f *inflight) (run func() (json.RawMessage, error), err error) {
+	if m.Hollow() {
+		return nil, noMember()
+	}
 	if err := l.open(key, f); err != nil {
 		return nil, err
 	}

@@ -151,7 +151,7 @@ func (s *Stream) ReadObject(v any) error {
 			if m.IsResponse() {
 				id = acp.RequestId("null") // the id is one of ours, and means another request to the peer
 			}
-			_ = s.WriteObject(&acp.Message{ID: id, Error: bad}) // a write error shows at the next read
+			s.answer(&acp.Message{ID: id, Error: bad})
 			if !m.IsResponse() {
 				continue
 			}
@@ -169,6 +169,31 @@ func (s *Stream) ReadObject(v any) error {
 			}
 		}
 		return json.Unmarshal(data, v)
+	}
+}
+
+// maxUnread is how many bytes beyond the budget may be queued when a line that is no
+// message is to be answered: as many lines, some 35,000, as package acp has wait of a
+// client that sends requests and does not read. From then on reading stops.
+const maxUnread = 4 << 20
+
+// answer answers a line that is no message, for the goroutine that reads. There is
+// nothing that could wait in its place as a request does, and a client that writes such
+// lines without end and reads nothing would fill memory with their answers.
+func (s *Stream) answer(m *acp.Message) {
+	for {
+		s.mu.Lock()
+		full, room := len(s.pending)+s.writing >= s.opts.Budget+maxUnread, s.room
+		s.mu.Unlock()
+		if !full {
+			_ = s.WriteObject(m) // a write error shows at the next read
+			return
+		}
+		select {
+		case <-room:
+		case <-s.ended:
+			return
+		}
 	}
 }
 
