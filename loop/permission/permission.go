@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -138,7 +139,7 @@ func (r *Rules) Decide(mode string, c Call) Verdict {
 		}
 		return Verdict{Decision: Allow}
 	}
-	if c.Hinted {
+	if c.Hinted && strings.HasPrefix(c.Name, "mcp__") {
 		return Verdict{Decision: Ask, Reason: "Its server says that this tool changes nothing. That is not checked."}
 	}
 	return Verdict{Decision: Ask}
