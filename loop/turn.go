@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"acp-agent/hooks"
+	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
 
@@ -140,6 +141,10 @@ func (sl *Slot) Tell(notices ...session.Notice) (session.EndReason, error) {
 		})
 	})
 }
+
+// Files are the session's files for what a prompt links to: whatever waits for them
+// ends with the turn.
+func (sl *Slot) Files() tool.Files { return turnFiles{sl.t.s.cfg.Files, sl.t.ctx} }
 
 // Release gives the slot back unused.
 func (sl *Slot) Release() {

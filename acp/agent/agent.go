@@ -440,7 +440,7 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 			return promptResponse(reason, err)
 		}
 		l.unseen(ctx, content)
-		reason, err := slot.Prompt(l.view.attach(ctx, content), session.Source{Kind: session.SourceUser})
+		reason, err := slot.Prompt(l.view.attach(ctx, slot.Files(), content), session.Source{Kind: session.SourceUser})
 		return promptResponse(reason, err)
 	}, nil
 }

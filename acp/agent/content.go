@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	"acp-agent/acp"
+	"acp-agent/loop/tool"
 	"acp-agent/session"
 )
 
@@ -110,10 +110,11 @@ func base64Data(s string) (string, error) {
 const maxAttached = 256 << 10
 
 // attach reads the files that a prompt links to and puts their text behind the
-// link, so that it is in the log and the model is sure to see it. A link that
-// cannot be read, lies outside the session's directories or is no text stays a
+// link, so that it is in the log and the model is sure to see it: the text that the
+// tools read, which is what an editor has not saved yet where it serves that. A link
+// that cannot be read, lies outside the session's directories or is no text stays a
 // link: the model has tools to look for itself.
-func (v *view) attach(ctx context.Context, content []session.Block) []session.Block {
+func (v *view) attach(ctx context.Context, files tool.Files, content []session.Block) []session.Block {
 	var out []session.Block
 	for i, b := range content {
 		out = append(out, b)
@@ -123,7 +124,7 @@ func (v *view) attach(ctx context.Context, content []session.Block) []session.Bl
 		if next := i + 1; next < len(content) && content[next].Type == session.BlockResource && content[next].URI == b.URI {
 			continue // the client has attached it already
 		}
-		if text, ok := v.linked(ctx, b.URI); ok {
+		if text, ok := v.linked(ctx, files, b.URI); ok {
 			out = append(out, session.Block{Type: session.BlockResource, URI: b.URI, MimeType: "text/plain", Text: text})
 		}
 	}
@@ -131,17 +132,21 @@ func (v *view) attach(ctx context.Context, content []session.Block) []session.Bl
 }
 
 // linked reads the file, or the lines of it, that a file link names.
-func (v *view) linked(ctx context.Context, uri string) (string, bool) {
+func (v *view) linked(ctx context.Context, files tool.Files, uri string) (string, bool) {
 	u, err := url.Parse(uri)
 	if err != nil || u.Scheme != "file" {
 		return "", false
 	}
-	path := filepath.FromSlash(u.Path)
-	if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() || st.Size() > maxAttached {
+	// The place first: a client has text of files that are not the session's.
+	p, err := tool.Within(v.env.Roots, filepath.FromSlash(u.Path))
+	if err != nil {
 		return "", false
 	}
-	data, err := v.env.Files.ReadFile(ctx, path)
-	if err != nil || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
+	if st, err := p.Stat(); err != nil || !st.Mode().IsRegular() || st.Size() > maxAttached {
+		return "", false
+	}
+	data, err := files.ReadFile(ctx, p.Path)
+	if err != nil || len(data) > maxAttached || !utf8.Valid(data) || bytes.IndexByte(data, 0) >= 0 {
 		return "", false
 	}
 	from, to, ok := lineRange(u.Fragment)

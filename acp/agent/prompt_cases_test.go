@@ -306,6 +306,53 @@ func TestD8NothingIsDropped(t *testing.T) {
 	}
 }
 
+// H7: a file that a prompt links to is attached as the tools read it: with what the
+// editor has not saved yet, and never from outside the session's directories.
+func TestH7LinkedFilesAreTheEditors(t *testing.T) {
+	caps := acp.ClientCapabilities{FS: acp.FileSystemCapabilities{ReadTextFile: true}}
+	bubble(t, options{caps: caps}, func(r *rig) {
+		s := serve(r, caps)
+		inside, outside, large := r.write("f", "saved\n"), filepath.Join(realDir(t), "o"), r.write("large", "small\n")
+		if err := os.WriteFile(outside, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.buffers[inside], s.buffers[outside], s.buffers[large] = "not saved\n", "of another project", strings.Repeat("grown\n", 64<<10)
+		id := r.open()
+		link := func(path string) acp.ContentBlock {
+			return acp.ContentBlock{ResourceLink: &acp.ResourceLink{Name: "x", URI: (&url.URL{Scheme: "file", Path: path}).String()}}
+		}
+		r.prompt(&acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{link(inside), link(outside), link(large)}}, acp.StopReasonEndTurn)
+		got := allText(r.model.request(t, -1))
+		if !strings.Contains(got, "not saved\n") || strings.Contains(got, "another project") || strings.Contains(got, "grown") || strings.Contains(got, "small") {
+			t.Errorf("the model gets %.300q", got)
+		}
+	})
+}
+
+// An editor that does not answer for a linked file does not hold up a cancel.
+func TestCancelWhileALinkedFileIsRead(t *testing.T) {
+	caps := acp.ClientCapabilities{FS: acp.FileSystemCapabilities{ReadTextFile: true}}
+	bubble(t, options{caps: caps}, func(r *rig) {
+		acptest.Handle(r.Client, acp.MethodFSReadTextFile, func(ctx context.Context, _ *acp.ReadTextFileRequest) (*acp.ReadTextFileResponse, error) {
+			<-ctx.Done()
+			return nil, ctx.Err()
+		})
+		path := r.write("f", "saved\n")
+		id := r.open()
+		p := r.Go(acp.MethodSessionPrompt, &acp.PromptRequest{SessionID: id, Prompt: []acp.ContentBlock{
+			{ResourceLink: &acp.ResourceLink{Name: "f", URI: (&url.URL{Scheme: "file", Path: path}).String()}},
+		}})
+		settle(r)
+		begun := time.Now()
+		r.Notify(acp.MethodSessionCancel, &acp.CancelNotification{SessionID: id})
+		r.stops(p, acp.StopReasonCancelled)
+		if d := time.Since(begun); d > time.Second {
+			t.Errorf("the prompt ended %v after the cancel", d)
+		}
+		r.say(id, "go on", acp.StopReasonEndTurn)
+	})
+}
+
 // E1(f): a cancel during a compaction leaves the conversation as it was.
 func TestCancelDuringCompaction(t *testing.T) {
 	bubble(t, options{models: []model.Info{{Ref: "test/tiny", Window: 1000}}}, func(r *rig) {
