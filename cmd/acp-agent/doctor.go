@@ -36,6 +36,7 @@ func (c *doctorCmd) Run(ctx context.Context, a *app) error {
 		found = append(found, finding{"miss", "config", err.Error()})
 	} else {
 		found = append(found, checkConfig(cfg), checkState(cfg))
+		found = append(found, a.checkFiles(cfg)...)
 		found = append(found, checkModels(cfg)...)
 		if !c.Offline {
 			found = append(found, checkServed(ctx, cfg)...)
@@ -83,6 +84,41 @@ func checkState(cfg *config.Config) finding {
 		return finding{"miss", "state", dir + ": " + err.Error()}
 	}
 	return finding{"ok", "state", dir}
+}
+
+// checkFiles opens the files that the agent was told to write: it does not start
+// where one of them cannot be. A file that was not there is not there afterwards.
+func (a *app) checkFiles(cfg *config.Config) []finding {
+	var out []finding
+	check := func(what, path string, open func() (func() error, error)) {
+		if path == "" {
+			return
+		}
+		_, absent := os.Lstat(path)
+		shut, err := open()
+		if err == nil {
+			err = shut()
+		}
+		if errors.Is(absent, fs.ErrNotExist) && err == nil {
+			err = os.Remove(path)
+		}
+		if err != nil {
+			out = append(out, finding{"miss", what, err.Error()})
+			return
+		}
+		out = append(out, finding{"ok", what, path})
+	}
+	check("log", cfg.LogFile, func() (func() error, error) { _, shut, err := a.logger(cfg); return shut, err })
+	check("trace", cfg.Trace, func() (func() error, error) { _, shut, err := a.tracer(cfg); return shut, err })
+	record := cfg.Getenv("ACP_AGENT_REQUESTS")
+	check("requests", record, func() (func() error, error) {
+		r, err := newRecorder(record)
+		if err != nil {
+			return nil, err
+		}
+		return r.f.Close, nil
+	})
+	return out
 }
 
 func checkModels(cfg *config.Config) []finding {
