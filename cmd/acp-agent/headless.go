@@ -14,7 +14,6 @@ import (
 	"acp-agent/acp"
 	"acp-agent/acp/agent"
 	"acp-agent/cmd/acp-agent/internal/config"
-	"acp-agent/hooks"
 	"acp-agent/loop"
 	"acp-agent/loop/permission"
 	"acp-agent/loop/tool"
@@ -273,11 +272,11 @@ func (o *headless) event(ev *session.Event) {
 			o.answered = false
 		}
 	case *session.ToolCall:
-		fmt.Fprintf(o.stderr, "tool %s %s\n", d.Name, oneLine(d.Arguments))
+		fmt.Fprintf(o.stderr, "tool %s %s\n", inLine(d.Name), oneLine(d.Arguments))
 	case *session.ToolResult:
 		if d.Meta != nil && d.Meta.NotRun == "denied" {
 			for _, b := range d.Block().Content {
-				fmt.Fprintf(o.stderr, "refused: %s\n", hooks.Visible(oneLine(b.Text)))
+				fmt.Fprintf(o.stderr, "refused: %s\n", oneLine(b.Text))
 			}
 		}
 	case *session.HookInvoked:
@@ -288,7 +287,7 @@ func (o *headless) event(ev *session.Event) {
 		wait := time.Duration(d.DelayMs) * time.Millisecond
 		fmt.Fprintf(o.stderr, "retry %d of %d in %s: %s\n", d.Retry, d.Max, wait.Round(100*time.Millisecond), oneLine(d.Failure.Message))
 	case *session.Notice:
-		fmt.Fprintf(o.stderr, "%s: %s\n", d.Severity, hooks.Visible(oneLine(d.Text)))
+		fmt.Fprintf(o.stderr, "%s: %s\n", d.Severity, oneLine(d.Text))
 	case *session.TurnEnd:
 		if d.Reason.Kind == session.EndCompleted && d.Reason.Message != "" {
 			fmt.Fprintln(o.stderr, oneLine(d.Reason.Message))

@@ -99,7 +99,7 @@ func (c *hooksCheckCmd) Run(ctx context.Context, a *app) error {
 	out := bufio.NewWriter(a.stdout)
 	for _, dialect := range []string{"claude-code", "codex"} {
 		if p, ok := payloads[dialect]; ok {
-			fmt.Fprintf(out, "stdin (%s): %s\n", dialect, clip(p, 2000))
+			fmt.Fprintf(out, "stdin (%s): %s\n", dialect, hooks.Visible(clip(p, 2000)))
 		}
 	}
 	showOutcome(out, outcome, func(r *hooks.Run) { showInquiry(out, bench, dry.asked[r.Handler]) })
@@ -146,9 +146,9 @@ func showInquiry(w io.Writer, b *bench, in *inquiry) {
 	if tools := b.toolsOf(in.Question); len(tools) > 0 {
 		fmt.Fprintf(w, "  tools:  %s; %d rounds at most\n", strings.Join(tools, ", "), in.Rounds)
 	}
-	fmt.Fprintf(w, "  system: %s\n  asks:   %s\n", clip(in.System, 1000), clip(in.Prompt, 2000))
+	fmt.Fprintf(w, "  system: %s\n  asks:   %s\n", clip(in.System, 1000), hooks.Visible(clip(in.Prompt, 2000)))
 	if in.answer != "" {
-		fmt.Fprintf(w, "  answer: %s\n", clip(in.answer, 1000))
+		fmt.Fprintf(w, "  answer: %s\n", hooks.Visible(clip(in.answer, 1000)))
 	}
 }
 
@@ -332,9 +332,9 @@ func showOutcome(w io.Writer, o *hooks.Outcome, more func(*hooks.Run)) {
 		if r.Decision != hooks.Held {
 			fmt.Fprintf(w, ", %d ms", r.Duration.Milliseconds())
 		}
-		fmt.Fprintf(w, "\n  ran:    %s\n", clip(r.Command, 160))
+		fmt.Fprintf(w, "\n  ran:    %s\n", hooks.Visible(clip(r.Command, 160)))
 		if r.Stderr != "" {
-			fmt.Fprintf(w, "  stderr: %s\n", clip(r.Stderr, 160))
+			fmt.Fprintf(w, "  stderr: %s\n", hooks.Visible(clip(r.Stderr, 160)))
 		}
 		if r.Reason != "" {
 			fmt.Fprintf(w, "  why:    %s\n", oneLine(r.Reason))

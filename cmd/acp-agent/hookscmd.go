@@ -182,7 +182,7 @@ func listHooks(w io.Writer, cfg *config.Config, l *loadedHooks) {
 		fmt.Fprintln(w, "No hooks found.")
 	}
 	for _, p := range l.problems {
-		fmt.Fprintf(w, "problem: %s\n", hooks.Visible(oneLine(p.String())))
+		fmt.Fprintf(w, "problem: %s\n", oneLine(p.String()))
 	}
 }
 
@@ -207,14 +207,14 @@ func (c *hooksTrustCmd) Run(a *app) error {
 		}
 	}
 	if len(ids) == 0 {
-		_, err := fmt.Fprintf(a.stdout, "No hook of %s waits for trust.\n", dir)
+		_, err := fmt.Fprintf(a.stdout, "No hook of %s waits for trust.\n", inLine(dir))
 		return err
 	}
 	if !c.Yes {
 		if !isTerminal(a.stdin) {
 			return &usageError{"trusting hooks needs a yes: run it in a terminal, or say --yes"}
 		}
-		fmt.Fprintf(a.stderr, "Let these %d commands run in sessions of %s? [y/N] ", len(ids), dir)
+		fmt.Fprintf(a.stderr, "Let these %d commands run in sessions of %s? [y/N] ", len(ids), inLine(dir))
 		answer, err := readLine(bufio.NewReader(a.stdin))
 		if err != nil || !strings.HasPrefix(strings.ToLower(answer), "y") {
 			return &config.Error{What: "nothing was trusted", Do: "answer y to trust these hooks"}
@@ -226,7 +226,7 @@ func (c *hooksTrustCmd) Run(a *app) error {
 	if err := set.Approve(ids, true); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(a.stdout, "%d hooks of %s are trusted as they are now.\n", len(ids), dir)
+	_, err = fmt.Fprintf(a.stdout, "%d hooks of %s are trusted as they are now.\n", len(ids), inLine(dir))
 	return err
 }
 
@@ -246,10 +246,10 @@ func (c *hooksUntrustCmd) Run(a *app) error {
 			return err
 		}
 		if n > 0 {
-			_, err = fmt.Fprintf(a.stdout, "Forgotten: what was decided about %d hooks of %s.\n", n, dir)
+			_, err = fmt.Fprintf(a.stdout, "Forgotten: what was decided about %d hooks of %s.\n", n, inLine(dir))
 			return err
 		}
 	}
-	_, err = fmt.Fprintf(a.stdout, "Nothing was decided about hooks of %s.\n", dir)
+	_, err = fmt.Fprintf(a.stdout, "Nothing was decided about hooks of %s.\n", inLine(dir))
 	return err
 }

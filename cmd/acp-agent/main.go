@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"acp-agent/cmd/acp-agent/internal/config"
+	"acp-agent/hooks"
 )
 
 func main() { os.Exit(run(os.Args[1:])) }
@@ -95,6 +96,12 @@ func report(w io.Writer, err error) int {
 	return exitFailed
 }
 
+// oneLine is text of anybody's as one line that does nothing to a terminal.
 func oneLine(s string) string {
-	return strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; ")
+	return hooks.Visible(strings.Join(strings.FieldsFunc(s, func(r rune) bool { return r == '\n' || r == '\r' }), "; "))
+}
+
+// inLine is a name of anybody's in full, for a line that holds other things as well.
+func inLine(s string) string {
+	return hooks.Visible(strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(s))
 }

@@ -114,7 +114,7 @@ func (c *sessionsListCmd) Run(ctx context.Context, a *app) error {
 		if info.Err != nil {
 			title = "! " + clip(info.Err.Error(), 100)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", info.ID, info.UpdatedAt.Local().Format(time.DateTime), info.Dir, title)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", info.ID, info.UpdatedAt.Local().Format(time.DateTime), inLine(info.Dir), inLine(title))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -228,9 +228,9 @@ func showLog(ctx context.Context, w io.Writer, path string, full bool) error {
 	h := &got.State.Header
 	now := ""
 	if dir := got.State.Config[session.ConfigCwd]; dir != "" && dir != h.Cwd {
-		now = ", now in " + dir
+		now = ", now in " + inLine(dir)
 	}
-	p.printf("session %s, created %s, in %s%s", h.ID, h.CreatedAt.Local().Format(time.DateTime), h.Cwd, now)
+	p.printf("session %s, created %s, in %s%s", h.ID, h.CreatedAt.Local().Format(time.DateTime), inLine(h.Cwd), now)
 	if got.Torn > 0 {
 		p.printf("the log ends in a broken line of %d bytes: it is being written, or its process was killed", got.Torn)
 	}
