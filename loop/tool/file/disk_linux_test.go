@@ -52,7 +52,7 @@ func testMountedFile(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount(path, path, "", syscall.MS_BIND, ""); err != nil {
-		t.Skip(err)
+		t.Skipf("nothing can be mounted here: %v", err)
 	}
 	if err := Disk([]string{dir}).WriteFile(t.Context(), path, []byte("new")); err != nil {
 		t.Error(err)
@@ -66,7 +66,7 @@ func testFull(t *testing.T, dir string) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=64k"); err != nil {
-		t.Skip(err)
+		t.Skipf("nothing can be mounted here: %v", err)
 	}
 	path := filepath.Join(dir, "f")
 	if err := os.WriteFile(path, []byte("old"), 0o600); err != nil {
