@@ -2,6 +2,7 @@ package snapshots
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,8 +29,25 @@ var buildOnce = sync.OnceValues(func() (string, error) {
 	if out, err := exec.Command("go", "build", "-o", exe, "acp-agent/cmd/acp-agent").CombinedOutput(); err != nil {
 		return "", fmt.Errorf("building the agent: %w\n%s", err, out)
 	}
-	return exe, nil
+	return exe, noteSources()
 })
+
+// noteSources looks at the files that the program is made of. The go command keeps
+// test results by what the test has looked at, and that a child of it has built the
+// program from them it does not see.
+func noteSources() error {
+	return filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case !d.IsDir():
+			_, err = os.Stat(path)
+		}
+		return err
+	})
+}
 
 func buildAgent(t *testing.T) string {
 	t.Helper()
