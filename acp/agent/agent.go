@@ -91,6 +91,9 @@ type Config struct {
 	// Ready is called once initialize has been answered, beside what comes next: for
 	// what a session needs and the start of the program must not wait for.
 	Ready func()
+	// Trim, where it is set, is called when a session has been closed, once for all that
+	// are closed in a row: to give its memory back to the system.
+	Trim  func()
 	NewID func() string
 	Now   func() time.Time
 	Log   *slog.Logger
@@ -115,6 +118,8 @@ type Agent struct {
 	ctx     context.Context
 	// precedence is what the sessions' turns give each other.
 	precedence loop.Precedence
+	// trim is what calls Config.Trim, nil before the first close; mu guards it.
+	trim *time.Timer
 }
 
 // keyedQueue has those who ask for a key take turns, in the order in which they
@@ -168,6 +173,7 @@ func (a *Agent) end(ctx context.Context, l *live) error {
 	err := l.Close(ctx, "other")
 	a.mu.Lock()
 	answered := l.answered
+	a.trimLater()
 	a.mu.Unlock()
 	if answered != nil {
 		select {
@@ -176,6 +182,22 @@ func (a *Agent) end(ctx context.Context, l *live) error {
 		}
 	}
 	return err
+}
+
+// trimAfter is how long no session must have been closed before Config.Trim is called.
+const trimAfter = time.Second
+
+// trimLater sees to the memory of a session that has been closed; mu is held. Where
+// nothing more is done, Go's runtime collects it after two minutes and keeps most of
+// it: 500 of 620 MB that a log of 288 MB had taken, in a process that stays all day.
+func (a *Agent) trimLater() {
+	switch {
+	case a.cfg.Trim == nil:
+	case a.trim == nil:
+		a.trim = time.AfterFunc(trimAfter, a.cfg.Trim)
+	default:
+		a.trim.Reset(trimAfter)
+	}
 }
 
 // New returns an agent.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -84,7 +85,7 @@ func (w *wiring) agentConfig() agent.Config {
 		Context: w.ctx, Store: w, Catalog: w, Builder: w, Models: w.models.known,
 		CommandDirs: w.commandDirs, DescribeHooks: w.describeHooks, Info: acp.Implementation{Name: agentName, Title: "ACP Agent", Version: version()},
 		AuthMethods: authMethods(), Authenticate: w.authenticate,
-		SignedIn: w.signedIn, Ready: w.cfg.Conceal, NewID: newID, Now: time.Now, Log: w.log,
+		SignedIn: w.signedIn, Ready: w.cfg.Conceal, Trim: debug.FreeOSMemory, NewID: newID, Now: time.Now, Log: w.log,
 	}
 	if w.cfg.Fork {
 		c.Fork = w.read
