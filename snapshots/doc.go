@@ -50,7 +50,9 @@
 // Strings may hold {{cwd}}, {{home}}, {{state}}, {{scenario}}, {{sessionId}} and
 // {{session:REF}}; those of the model's script hold {{cwd}} where it named a file
 // by its absolute path. A step waits for frames, files or log lines, never for time;
-// the bound on a wait only ends a run that hangs.
+// the bound on a wait only ends a run that hangs. What is cancelled immediately waits
+// for nothing: how much of its turn is in the log by then is chance, so that it is for
+// foreign agents, of which the log is not compared.
 //
 // # The model's script
 //
