@@ -292,11 +292,15 @@ func (b *batch) background(e *entry, h *Handler, exec func(context.Context) Exit
 			// It is in the background already: wait it out.
 			exit = <-exit.Rest
 		}
-		if life.Err() != nil || exit.Cancelled || b.s.over() {
+		if life.Err() != nil || exit.Cancelled {
 			return
 		}
 		late := &entry{d: e.d, h: h, id: e.id, exit: exit, answer: e.d.Decode(b.call, h, exit)}
 		var out Outcome
+		if b.s.over() {
+			b.failure(late, &out)
+			return
+		}
 		b.cap(late, &out)
 		b.deliver(late, &out)
 	})
@@ -312,7 +316,8 @@ func (b *batch) detached(e *entry) {
 	b.background(e, &h, func(context.Context) Exit { return <-rest })
 }
 
-func (b *batch) deliver(e *entry, out *Outcome) {
+// failure tells the person of out's notices and, if the handler has failed, of that.
+func (b *batch) failure(e *entry, out *Outcome) {
 	a := &e.answer
 	if a.Decision == Failed || a.Decision == TimedOut {
 		b.notice(e, out, string(a.Decision)+" "+e.h.ID(), failNotice(e.h, a))
@@ -322,6 +327,11 @@ func (b *batch) deliver(e *entry, out *Outcome) {
 			b.s.opts.Notify(t)
 		}
 	}
+}
+
+func (b *batch) deliver(e *entry, out *Outcome) {
+	a := &e.answer
+	b.failure(e, out)
 	if b.s.opts.Deliver == nil {
 		return
 	}

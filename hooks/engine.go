@@ -433,8 +433,8 @@ func (s *Set) ChangedFiles() []string {
 const closeGrace = 1500 * time.Millisecond
 
 // Close waits for the async handlers for a moment and ends those that still run;
-// the ones that would wake the model it ends at once. What they say is dropped. It
-// may be called twice.
+// the ones that would wake the model it ends at once. What they say is dropped, but
+// not that one has failed. It may be called twice.
 func (s *Set) Close() {
 	s.mu.Lock()
 	if s.owner != s {
@@ -450,7 +450,7 @@ func (s *Set) Close() {
 	s.cancel()
 }
 
-// over reports whether the session is closed: nobody is there to be told.
+// over reports whether the session is closed: no model will hear what a handler says.
 func (s *Set) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -43,5 +45,29 @@ func TestRewakeEndToEnd(t *testing.T) {
 	last := m.bodies[len(m.bodies)-1]
 	if !strings.Contains(last, "Background check:") || !strings.Contains(last, `" two tests fail"`) {
 		t.Errorf("the next request: %s", last)
+	}
+}
+
+// A hook in the background that fails while its session is being closed: the log
+// takes nothing more, and the person hears what failed all the same.
+func TestFailureAtTheEndIsSaid(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	// The hook waits at a pipe for the hook of the session's end.
+	if err := syscall.Mkfifo(filepath.Join(dir, "go"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	settingsIn(t, home, object{"hooks": object{
+		"Stop": []any{object{"hooks": []any{object{
+			"type": "command", "command": "cat go >&2; exit 1", "async": true,
+		}}}},
+		"SessionEnd": []any{object{"hooks": []any{object{"type": "command", "command": "echo the disk is full >go"}}}},
+	}})
+	m := newModelServer(t, "done")
+	cmd := exec.Command("acp-agent", "exec", "-C", dir, "--state-dir", t.TempDir(), "--model", "openai/any", "go")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "OPENAI_API_KEY=" + testKey, "OPENAI_BASE_URL=" + m.URL + "/v1"}
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	if err := cmd.Run(); err != nil || !strings.Contains(errs.String(), "Stop hook `cat go >&2; exit 1` failed: exit code 1: the disk is full") {
+		t.Errorf("%v, stderr\n%s", err, errs.String())
 	}
 }

@@ -67,8 +67,8 @@ func (w *wiring) sessionHooks(p *agent.SessionParams, mcp hooks.MCPCaller) *sess
 				return
 			}
 			n := &session.Notice{Severity: "warning", Text: t.Text, Source: session.Source{Kind: session.SourceHook, Name: t.Dialect, Handler: t.Handler}}
-			if err := l.Record(w.ctx, n); err != nil {
-				w.log.Warn("a hook's notice was not recorded", "error", err)
+			if err := l.Record(w.ctx, n); err != nil { // it came too late, say: it is said here or nowhere
+				w.log.Warn("a hook's notice was not recorded", "notice", t.Text, "error", err)
 			}
 		},
 	}
