@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"acp-agent/hooks"
 	"acp-agent/loop/model"
@@ -241,9 +242,13 @@ func TestLateServersAreSaidOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, nil, text("ok"), text("ok"))
 		r.cfg.Servers = &fakeServers{late: []string{"jira"}}
-		for range 2 {
+		for _, want := range []time.Duration{serversWait, 0} { // what was said is not waited for
+			at := time.Now()
 			if _, err := r.prompt("go"); err != nil {
 				t.Fatal(err)
+			}
+			if took := time.Since(at); took != want {
+				t.Errorf("the prompt took %v, want %v", took, want)
 			}
 		}
 		n := 0

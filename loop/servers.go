@@ -10,8 +10,8 @@ import (
 	"acp-agent/session"
 )
 
-// serversWait bounds how long a prompt waits for tool servers that are still
-// connecting. Later ones join the next turn.
+// serversWait bounds how long the first prompt waits for tool servers that are still
+// connecting. Later ones join the turn that follows.
 const serversWait = 5 * time.Second
 
 // Servers are tool servers that connect in the background.
@@ -35,7 +35,11 @@ func (t *turn) joinServers() error {
 		tools          []tool.Tool
 		failures, late []string
 	}
-	ctx, cancel := context.WithTimeout(t.ctx, serversWait)
+	wait := serversWait
+	if len(s.lateServers) > 0 {
+		wait = 0 // the person knows, and has gone on
+	}
+	ctx, cancel := context.WithTimeout(t.ctx, wait)
 	defer cancel()
 	g := await(s, func() got {
 		tools, failures, late := s.cfg.Servers.Tools(ctx)
