@@ -162,6 +162,10 @@ type live struct {
 	view *view
 	// news are notices of what the opening of its log has found.
 	news []session.Event
+	// introduced is closed when the client has heard what follows the reply that names
+	// the session: once, by the first.
+	introduced chan struct{}
+	once       sync.Once
 	// answered is closed when the newest prompt has been answered, nil before the
 	// first. Agent.mu guards it.
 	answered chan struct{}
@@ -394,7 +398,7 @@ func (a *Agent) open(cfg loop.Config, log session.Log, st *session.State, source
 		return nil, acp.InternalError(fmt.Sprintf("starting the session: %v", err))
 	}
 	v.proj.tools = s.Tools
-	l := &live{Session: s, view: v}
+	l := &live{Session: s, view: v, introduced: make(chan struct{})}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.closing {
@@ -457,6 +461,12 @@ func (a *Agent) prompt(ctx context.Context, p *acp.PromptRequest) (func() (*acp.
 		// Behind the turn, where nobody waits for it: a command is looked up anew
 		// when it is typed.
 		defer l.view.refreshCommands()
+		// A client may prompt as soon as it has the reply that names the session. What
+		// else that brings comes first, not somewhere in the turn.
+		select {
+		case <-l.introduced:
+		case <-ctx.Done():
+		}
 		if c, args, ok := l.view.parseCommand(content); ok {
 			reason, err := l.run(ctx, slot, c, args, content)
 			return promptResponse(reason, err)

@@ -84,6 +84,7 @@ func (l *live) introduce(ctx context.Context) (*acp.SessionModeState, []acp.Sess
 // settled tells what a client may hear of a session only after the reply that
 // names it.
 func (l *live) settled() {
+	defer l.once.Do(func() { close(l.introduced) })
 	l.view.refreshCommands()
 	l.sendUsage()
 	if news := l.news; len(news) > 0 {

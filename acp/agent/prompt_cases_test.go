@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -488,6 +489,41 @@ func TestS5EmptyPrompt(t *testing.T) {
 		}
 		if got := strings.Join(said, "|"); got != " |https://x.example| x " {
 			t.Errorf("the model read %q", got)
+		}
+	})
+}
+
+// A prompt that is sent as soon as its session has a name is run behind what else the
+// client hears of a new session.
+func TestPromptAtOnceComesBehindTheIntroduction(t *testing.T) {
+	var look chan struct{}
+	bubble(t, options{config: func(c *agent.Config) {
+		dirs := c.CommandDirs
+		c.CommandDirs = func(cwd string) []string {
+			<-look
+			return dirs(cwd)
+		}
+	}}, func(r *rig) {
+		look = make(chan struct{})
+		r.model.add(usage(session.Usage{InputTokens: 1000, OutputTokens: 500}, "hello"))
+		id := r.open()
+		p := r.Go(acp.MethodSessionPrompt, textPrompt(id, "go"))
+		settle(r)
+		close(look)
+		r.stops(p, acp.StopReasonEndTurn)
+		var got []string
+		for _, u := range r.Updates(id) {
+			switch {
+			case u.AvailableCommandsUpdate != nil:
+				got = append(got, "commands")
+			case u.UsageUpdate != nil:
+				got = append(got, fmt.Sprint("usage ", u.UsageUpdate.Used))
+			case u.AgentMessageChunk != nil:
+				got = append(got, "text")
+			}
+		}
+		if want := []string{"commands", "usage 0", "text", "usage 1500"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
 		}
 	})
 }
