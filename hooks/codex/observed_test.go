@@ -252,6 +252,7 @@ var (
 	clock = regexp.MustCompile(`\d{19}`)
 	uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	times = regexp.MustCompile(`\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}`)
+	days  = regexp.MustCompile(`sessions/\d{4}/\d{2}/\d{2}/`)
 	reqID = regexp.MustCompile(`"(request_id|response_id)":"[^"]*"`)
 )
 
@@ -275,6 +276,7 @@ func (p *replay) files(m map[string]string) string {
 		text = reqID.ReplaceAllString(text, `"$1":"R"`)
 		text = uuids.ReplaceAllString(text, "U")
 		text = times.ReplaceAllString(text, "T")
+		text = days.ReplaceAllString(text, "sessions/D/")
 		fmt.Fprintf(&b, "%s: %q\n", clock.ReplaceAllString(n, "N"), text)
 	}
 	return b.String()
