@@ -3,11 +3,7 @@ package anthropic
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"testing"
-
-	sdk "github.com/anthropics/anthropic-sdk-go/v2"
-	"github.com/anthropics/anthropic-sdk-go/v2/packages/ssestream"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
@@ -31,12 +27,6 @@ func benchBody() []byte {
 func TestAllocations(t *testing.T) { messages.Allocations(t, benchBody()) }
 
 func BenchmarkDecode(b *testing.B) { messages.BenchmarkDecode(b, benchBody()) }
-
-func BenchmarkDecodeSDK(b *testing.B) {
-	wiretest.BenchmarkDecodeSDK(b, benchBody(), func(res *http.Response) wiretest.SDKStream {
-		return ssestream.NewStream[sdk.MessageStreamEventUnion](ssestream.NewDecoder(res), nil)
-	})
-}
 
 func never() bool { return false }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/google/go-cmp/cmp"
 
 	"acp-agent/loop/model"
@@ -68,14 +67,10 @@ func TestRequestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, tt.cfg)
-			var params sdk.MessageNewParams
 			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) {
 				body, _, err := c.encode(tt.req, nil, terms{})
 				return body, err
-			}, &params)
-			if len(params.Messages) == 0 || len(params.Tools) != 2 || params.MaxTokens == 0 {
-				t.Errorf("the SDK reads %d messages and %d tools", len(params.Messages), len(params.Tools))
-			}
+			})
 		})
 	}
 }

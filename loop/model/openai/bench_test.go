@@ -3,11 +3,7 @@ package openai
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"testing"
-
-	sdk "github.com/openai/openai-go/v3"
-	"github.com/openai/openai-go/v3/packages/ssestream"
 
 	"acp-agent/loop/model/internal/wiretest"
 )
@@ -34,12 +30,6 @@ func benchBody() []byte {
 func TestAllocations(t *testing.T) { chat.Allocations(t, benchBody()) }
 
 func BenchmarkDecode(b *testing.B) { chat.BenchmarkDecode(b, benchBody()) }
-
-func BenchmarkDecodeSDK(b *testing.B) {
-	wiretest.BenchmarkDecodeSDK(b, benchBody(), func(res *http.Response) wiretest.SDKStream {
-		return ssestream.NewStream[sdk.ChatCompletionChunk](ssestream.NewDecoder(res), nil)
-	})
-}
 
 func BenchmarkEncode(b *testing.B) { chat.BenchmarkEncode(b, writing(b)) }
 

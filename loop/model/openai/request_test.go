@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/openai/openai-go/v3"
-
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
@@ -54,11 +52,7 @@ func TestRequestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, tt.cfg)
-			var params sdk.ChatCompletionNewParams
-			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) { return c.encode(tt.req) }, &params)
-			if len(params.Messages) == 0 || len(params.Tools) != 2 {
-				t.Errorf("the SDK reads %d messages and %d tools", len(params.Messages), len(params.Tools))
-			}
+			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) { return c.encode(tt.req) })
 		})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -135,9 +136,9 @@ func Conversation(provider, name string, messages ...session.Message) *model.Req
 	}
 }
 
-// Golden holds a body to testdata/NAME.json, which it writes with update, and to
-// what the provider's own types read: params is one of them.
-func Golden(t *testing.T, name string, update bool, encode func() ([]byte, error), params any) {
+// Golden holds a body to testdata/NAME.json, which it writes with update. With the
+// build tag sdk the provider's own types are held to that file (ReadGoldens).
+func Golden(t *testing.T, name string, update bool, encode func() ([]byte, error)) {
 	t.Helper()
 	body, err := encode()
 	if err != nil {
@@ -168,8 +169,26 @@ func Golden(t *testing.T, name string, update bool, encode func() ([]byte, error
 		}
 		t.Errorf("differs from %s at byte %d (run with -update if it is meant):\n%.300s\nwant\n%.300s", file, at, got[at:], want[at:])
 	}
-	if err := json.Unmarshal(body, params); err != nil {
-		t.Errorf("the SDK cannot read the request: %v", err)
+}
+
+// ReadGoldens has the provider's own types read each body that Golden holds. read
+// gives what is wrong with what they find.
+func ReadGoldens[T any](t *testing.T, read func(params *T) string) {
+	files, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(files) < 2 {
+		t.Fatalf("%d bodies, %v", len(files), err)
+	}
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var params T
+		if err := json.Unmarshal(body, &params); err != nil {
+			t.Errorf("%s: the SDK cannot read it: %v", file, err)
+		} else if wrong := read(&params); wrong != "" {
+			t.Errorf("%s: the SDK reads %s", file, wrong)
+		}
 	}
 }
 

@@ -3,11 +3,7 @@ package responses
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"testing"
-
-	"github.com/openai/openai-go/v3/packages/ssestream"
-	sdk "github.com/openai/openai-go/v3/responses"
 
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
@@ -29,12 +25,6 @@ func benchBody() []byte {
 func TestAllocations(t *testing.T) { openai.Allocations(t, benchBody()) }
 
 func BenchmarkDecode(b *testing.B) { openai.BenchmarkDecode(b, benchBody()) }
-
-func BenchmarkDecodeSDK(b *testing.B) {
-	wiretest.BenchmarkDecodeSDK(b, benchBody(), func(res *http.Response) wiretest.SDKStream {
-		return ssestream.NewStream[sdk.ResponseStreamEventUnion](ssestream.NewDecoder(res), nil)
-	})
-}
 
 func never() without { return without{} }
 

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	sdk "github.com/openai/openai-go/v3/responses"
-
 	"acp-agent/loop/model"
 	"acp-agent/loop/model/internal/wiretest"
 	"acp-agent/session"
@@ -57,11 +55,7 @@ func TestRequestGolden(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := client(t, tt.cfg)
-			var params sdk.ResponseNewParams
-			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) { return c.encode(tt.req, without{}) }, &params)
-			if len(params.Input.OfInputItemList) < 15 || len(params.Tools) != 2 || params.Store.Value {
-				t.Errorf("the SDK reads %d items and %d tools", len(params.Input.OfInputItemList), len(params.Tools))
-			}
+			wiretest.Golden(t, tt.name, *update, func() ([]byte, error) { return c.encode(tt.req, without{}) })
 		})
 	}
 }
